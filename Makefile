@@ -1,0 +1,49 @@
+# Needs Python 3.11 or newer, make and git; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test test-long bench clean
+
+help:
+	@echo "make demo       fit on real data and look at the result"
+	@echo "make test       lint, types and tests (a few minutes)"
+	@echo "make test-long  the statistical tests that take longer"
+	@echo "make bench      the measurements quoted in the README"
+	@echo "make clean      remove the environment and everything made here"
+
+# The stamps are older than pyproject.toml when the dependencies may have changed.
+$(VENV)/.made:
+	@$(PYTHON) -c "import sys; sys.exit('hamiltree needs Python 3.11 or newer, set PYTHON=...' if sys.version_info < (3, 11) else 0)"
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.user: pyproject.toml | $(VENV)/.made
+	@echo "installing hamiltree into $(VENV) (a minute or two, once)"
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.made
+	@echo "installing hamiltree and the tools to test it into $(VENV) (a minute or two, once)"
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@ $(VENV)/.user
+
+demo: $(VENV)/.user
+	$(BIN)/hamiltree demo
+
+test: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: $(VENV)/.dev
+	$(BIN)/python -m pytest -m long
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist demo-output bench-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,38 @@
+"""``python -m benchmarks [gradient] [fit_time] [startup]``: measure, and compare with the goals."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+NAMES = ("gradient", "fit_time", "startup")
+
+
+def main(chosen: list[str]) -> None:
+    unknown = set(chosen) - set(NAMES)
+    if unknown:
+        sys.exit(f"unknown benchmarks: {', '.join(sorted(unknown))}; known: {', '.join(NAMES)}")
+    console = Console()
+    console.print(
+        f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[0]:.1f}"
+    )
+    summary = Table(title="measured and goal")
+    for heading in ("claim", "measured", "goal", ""):
+        summary.add_column(heading)
+    for name in chosen or NAMES:
+        for claim, measured, goal, met in importlib.import_module(f"{__package__}.{name}").run(
+            console
+        ):
+            verdict = {True: "met", False: "[red]missed[/red]", None: "-"}[met]
+            summary.add_row(claim, measured, goal, verdict)
+    console.print(summary)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

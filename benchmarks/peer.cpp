@@ -1,0 +1,312 @@
+// The arithmetic of hamiltree's compiled core in C++, as a yardstick for its speed.
+//
+// Value and gradient of the HMC-DF log-likelihood: core/routing.py and core/likelihoods.py with the
+// same node layout, blocks, two passes and polynomial sigmoid. Compiled by gradient.py with
+// g++ -O3 -march=native -ffast-math; called through ctypes.
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace {
+
+constexpr double kLog2Pi = 1.8378770664093454836;
+constexpr int kMaxLeaves = 64;
+
+enum Family { kClasses = 0, kMeans = 1, kCollapsed = 2 };
+
+// One argument for the caller to fill; field order is mirrored in gradient.py.
+struct Problem {
+    int64_t family, n_rows, n_nodes, n_blocks, n_classes, cached;
+    const double *columns, *y;                  // [p, n_rows], [n_rows]
+    const int64_t *block, *block_class;         // [n_blocks + 1], [n_blocks]
+    const int64_t *size, *feature;              // [n_nodes]
+    double *threshold, *value;                  // [n_nodes]
+    const double *alpha;                        // [n_classes]
+    double sigma, mu_mean, mu_sd, h;
+    double *psi, *reach, *adjoint, *slope;      // cached, cached, n_nodes * block, 2 * block
+    double *d_threshold, *d_value, *d_sigma;    // [n_nodes], [n_nodes], [1]
+};
+
+struct Sums {
+    int n_leaf = 0;
+    int64_t leaf[kMaxLeaves];
+    double counts[kMaxLeaves][kMaxLeaves], table[kMaxLeaves][kMaxLeaves];
+    double gram[kMaxLeaves][kMaxLeaves], inverse[kMaxLeaves][kMaxLeaves];
+};
+
+inline double exp_clamped(double z) {
+    z = z < -40.0 ? -40.0 : (z > 40.0 ? 40.0 : z);
+    const double k = std::floor(z * 1.4426950408889634 + 0.5);
+    double r = z - k * 0.693147180369123816490;
+    r = r - k * 1.90821492927058770002e-10;
+    double p = 2.505210838544172e-08;
+    p = p * r + 2.755731922398589e-07;
+    p = p * r + 2.7557319223985893e-06;
+    p = p * r + 2.48015873015873e-05;
+    p = p * r + 0.0001984126984126984;
+    p = p * r + 0.001388888888888889;
+    p = p * r + 0.008333333333333333;
+    p = p * r + 0.041666666666666664;
+    p = p * r + 0.16666666666666666;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    const int64_t bits = (static_cast<int64_t>(static_cast<int32_t>(k)) + 1023) << 52;
+    double power;
+    std::memcpy(&power, &bits, sizeof power);
+    return p * power;
+}
+
+void split_soft(int64_t n, const double *__restrict x, double threshold, double scale,
+                const double *__restrict reach, double *__restrict psi, double *__restrict left,
+                double *__restrict right) {
+    for (int64_t r = 0; r < n; ++r) {
+        const double go_right = 1.0 / (1.0 + exp_clamped(-(x[r] - threshold) * scale));
+        const double to_right = reach[r] * go_right;
+        psi[r] = go_right;
+        left[r] = reach[r] - to_right;
+        right[r] = to_right;
+    }
+}
+
+double merge_adjoint(int64_t n, const double *__restrict psi, const double *__restrict reach,
+                     const double *__restrict left, const double *__restrict right,
+                     double *__restrict adjoint) {
+    double total = 0.0;
+    for (int64_t r = 0; r < n; ++r) {
+        const double difference = right[r] - left[r];
+        adjoint[r] = left[r] + psi[r] * difference;
+        total += reach[r] * psi[r] * (1.0 - psi[r]) * difference;
+    }
+    return total;
+}
+
+double sum(int64_t n, const double *__restrict a) {
+    double total = 0.0;
+    for (int64_t r = 0; r < n; ++r) total += a[r];
+    return total;
+}
+
+double dot(int64_t n, const double *__restrict a, const double *__restrict b) {
+    double total = 0.0;
+    for (int64_t r = 0; r < n; ++r) total += a[r] * b[r];
+    return total;
+}
+
+void add_scaled(int64_t n, double *__restrict out, double factor, const double *__restrict a) {
+    for (int64_t r = 0; r < n; ++r) out[r] += factor * a[r];
+}
+
+void scale_into(int64_t n, double *__restrict out, double factor, const double *__restrict a) {
+    for (int64_t r = 0; r < n; ++r) out[r] = factor * a[r];
+}
+
+double digamma(double x) {
+    double result = 0.0;
+    for (; x < 6.0; x += 1.0) result -= 1.0 / x;
+    const double inverse = 1.0 / x, s = inverse * inverse;
+    const double series =
+        s * (1.0 / 12 -
+             s * (1.0 / 120 - s * (1.0 / 252 - s * (1.0 / 240 - s * (1.0 / 132 - s * 691.0 / 32760)))));
+    return result + std::log(x) - 0.5 * inverse - series;
+}
+
+void route_block(const Problem &p, int64_t start, int64_t n, double *psi, double *reach) {
+    for (int64_t r = 0; r < n; ++r) reach[r] = 1.0;
+    for (int64_t i = 0; i < p.n_nodes; ++i) {
+        if (p.size[i] == 1) continue;
+        const int64_t left = i + 1, right = left + p.size[left];
+        split_soft(n, p.columns + p.feature[i] * p.n_rows + start, p.threshold[i], 1.0 / p.h,
+                   reach + i * n, psi + i * n, reach + left * n, reach + right * n);
+    }
+}
+
+// ----------------------------------------------------------------- sums over the rows of a block
+double accumulate(const Problem &p, Sums &s, int64_t b, int64_t start, int64_t n, const double *reach) {
+    if (p.family == kClasses) {
+        for (int k = 0; k < s.n_leaf; ++k)
+            s.counts[k][p.block_class[b]] += sum(n, reach + s.leaf[k] * n);
+        return 0.0;
+    }
+    if (p.family == kMeans) {
+        double *residual = p.slope;
+        scale_into(n, residual, 1.0, p.y + start);
+        for (int k = 0; k < s.n_leaf; ++k)
+            add_scaled(n, residual, -p.value[s.leaf[k]], reach + s.leaf[k] * n);
+        for (int k = 0; k < s.n_leaf; ++k)
+            p.d_value[s.leaf[k]] += dot(n, reach + s.leaf[k] * n, residual);
+        return dot(n, residual, residual);
+    }
+    for (int a = 0; a < s.n_leaf; ++a) {
+        const double *phi = reach + s.leaf[a] * n;
+        s.counts[a][0] += dot(n, phi, p.y + start);
+        for (int c = 0; c <= a; ++c) s.gram[a][c] += dot(n, phi, reach + s.leaf[c] * n);
+    }
+    return dot(n, p.y + start, p.y + start);
+}
+
+// --------------------------------------------------------------------- log-likelihood from sums
+double finish_classes(const Problem &p, Sums &s) {
+    double mass = 0.0, constant = 0.0;
+    for (int m = 0; m < p.n_classes; ++m) {
+        mass += p.alpha[m];
+        constant -= std::lgamma(p.alpha[m]);
+    }
+    double total = s.n_leaf * (constant + std::lgamma(mass));
+    for (int k = 0; k < s.n_leaf; ++k) {
+        double rows = 0.0;
+        for (int m = 0; m < p.n_classes; ++m) {
+            rows += s.counts[k][m];
+            total += std::lgamma(s.counts[k][m] + p.alpha[m]);
+        }
+        total -= std::lgamma(rows + mass);
+        const double shared = digamma(rows + mass);
+        for (int m = 0; m < p.n_classes; ++m)
+            s.table[k][m] = digamma(s.counts[k][m] + p.alpha[m]) - shared;
+    }
+    return total;
+}
+
+double finish_means(const Problem &p, const Sums &s, double squares) {
+    const double n = static_cast<double>(p.n_rows), precision = 1.0 / (p.sigma * p.sigma);
+    for (int k = 0; k < s.n_leaf; ++k) p.d_value[s.leaf[k]] *= precision;
+    *p.d_sigma = (squares * precision - n) / p.sigma;
+    return -0.5 * (n * (kLog2Pi + 2.0 * std::log(p.sigma)) + squares * precision);
+}
+
+void solve_lower(const Sums &s, double *b) {
+    for (int i = 0; i < s.n_leaf; ++i) {
+        for (int k = 0; k < i; ++k) b[i] -= s.gram[i][k] * b[k];
+        b[i] /= s.gram[i][i];
+    }
+}
+
+void solve_upper(const Sums &s, double *b) {
+    for (int i = s.n_leaf - 1; i >= 0; --i) {
+        for (int k = i + 1; k < s.n_leaf; ++k) b[i] -= s.gram[k][i] * b[k];
+        b[i] /= s.gram[i][i];
+    }
+}
+
+double finish_collapsed(const Problem &p, Sums &s, double yy) {
+    const double n = static_cast<double>(p.n_rows), precision = 1.0 / (p.sigma * p.sigma);
+    const double prior_precision = 1.0 / (p.mu_sd * p.mu_sd);
+    double mean[kMaxLeaves];
+    for (int a = 0; a < s.n_leaf; ++a) {
+        mean[a] = s.counts[a][0] * precision + p.mu_mean * prior_precision;
+        for (int b = 0; b <= a; ++b) s.gram[a][b] *= precision;
+        s.gram[a][a] += prior_precision;
+    }
+    for (int j = 0; j < s.n_leaf; ++j) {  // Cholesky
+        for (int k = 0; k < j; ++k) s.gram[j][j] -= s.gram[j][k] * s.gram[j][k];
+        s.gram[j][j] = std::sqrt(s.gram[j][j]);
+        for (int i = j + 1; i < s.n_leaf; ++i) {
+            for (int k = 0; k < j; ++k) s.gram[i][j] -= s.gram[i][k] * s.gram[j][k];
+            s.gram[i][j] /= s.gram[j][j];
+        }
+    }
+    double log_det = 0.0, explained = 0.0, trace = 0.0, shrinkage = 0.0;
+    solve_lower(s, mean);
+    for (int a = 0; a < s.n_leaf; ++a) {
+        log_det += std::log(s.gram[a][a]);
+        explained += mean[a] * mean[a];
+    }
+    solve_upper(s, mean);
+    const double squares =
+        yy * precision - explained + s.n_leaf * p.mu_mean * p.mu_mean * prior_precision;
+    for (int a = 0; a < s.n_leaf; ++a) {
+        for (int b = 0; b < s.n_leaf; ++b) s.inverse[a][b] = a == b ? 1.0 : 0.0;
+        solve_lower(s, s.inverse[a]);
+        solve_upper(s, s.inverse[a]);
+        trace += 1.0 - prior_precision * s.inverse[a][a];
+        shrinkage += (mean[a] - p.mu_mean) * (mean[a] - p.mu_mean) * prior_precision;
+        s.table[a][0] = mean[a];
+    }
+    *p.d_sigma = (squares - shrinkage - (n - trace)) / p.sigma;
+    return -0.5 * (n * (kLog2Pi + 2.0 * std::log(p.sigma)) + 2.0 * log_det -
+                   s.n_leaf * std::log(prior_precision) + squares);
+}
+
+// ------------------------------------------------------------------------------------- the way back
+void back_through_block(const Problem &p, const Sums &s, int64_t b, int64_t start, int64_t n,
+                        const double *psi, const double *reach) {
+    const double precision = 1.0 / (p.sigma * p.sigma);
+    if (p.family == kClasses) {
+        for (int k = 0; k < s.n_leaf; ++k) {
+            double *adjoint = p.adjoint + s.leaf[k] * n;
+            const double value = s.table[k][p.block_class[b]];
+            for (int64_t r = 0; r < n; ++r) adjoint[r] = value;
+        }
+    } else if (p.family == kMeans) {
+        for (int k = 0; k < s.n_leaf; ++k)
+            scale_into(n, p.adjoint + s.leaf[k] * n, p.value[s.leaf[k]] * precision, p.slope);
+    } else {
+        double *error = p.slope;
+        scale_into(n, error, precision, p.y + start);
+        for (int k = 0; k < s.n_leaf; ++k)
+            add_scaled(n, error, -s.table[k][0] * precision, reach + s.leaf[k] * n);
+        for (int k = 0; k < s.n_leaf; ++k) {
+            double *adjoint = p.adjoint + s.leaf[k] * n;
+            scale_into(n, adjoint, s.table[k][0], error);
+            for (int j = 0; j < s.n_leaf; ++j)
+                add_scaled(n, adjoint, -precision * s.inverse[k][j], reach + s.leaf[j] * n);
+        }
+    }
+    for (int64_t i = p.n_nodes - 1; i >= 0; --i) {
+        if (p.size[i] == 1) continue;
+        const int64_t left = i + 1, right = left + p.size[left];
+        const double total = merge_adjoint(n, psi + i * n, reach + i * n, p.adjoint + left * n,
+                                           p.adjoint + right * n, p.adjoint + i * n);
+        p.d_threshold[i] -= total / p.h;
+    }
+}
+
+double log_likelihood(const Problem &p, Sums &s) {
+    s.n_leaf = 0;
+    for (int64_t i = 0; i < p.n_nodes; ++i) {
+        if (p.size[i] == 1) s.leaf[s.n_leaf++] = i;
+        p.d_threshold[i] = p.d_value[i] = 0.0;
+    }
+    const int64_t n_sums = p.family == kClasses ? p.n_classes : 1;
+    for (int k = 0; k < s.n_leaf; ++k) {
+        for (int64_t m = 0; m < n_sums; ++m) s.counts[k][m] = 0.0;
+        for (int j = 0; j <= k; ++j) s.gram[k][j] = 0.0;
+    }
+    // Small data keep their routing between the two passes; larger data are routed twice, because
+    // fetching it from memory would take longer.
+    const bool keep = p.n_nodes * p.n_rows <= p.cached;
+    double squares = 0.0;
+    for (int64_t b = 0; b < p.n_blocks; ++b) {
+        const int64_t start = p.block[b], n = p.block[b + 1] - start;
+        const int64_t base = keep ? start * p.n_nodes : 0;
+        route_block(p, start, n, p.psi + base, p.reach + base);
+        squares += accumulate(p, s, b, start, n, p.reach + base);
+        if (p.family == kMeans)
+            back_through_block(p, s, b, start, n, p.psi + base, p.reach + base);
+    }
+    if (p.family == kMeans) return finish_means(p, s, squares);
+    const double total =
+        p.family == kClasses ? finish_classes(p, s) : finish_collapsed(p, s, squares);
+    for (int64_t b = 0; b < p.n_blocks; ++b) {
+        const int64_t start = p.block[b], n = p.block[b + 1] - start;
+        const int64_t base = keep ? start * p.n_nodes : 0;
+        if (!keep) route_block(p, start, n, p.psi, p.reach);
+        back_through_block(p, s, b, start, n, p.psi + base, p.reach + base);
+    }
+    return total;
+}
+
+}  // namespace
+
+// Evaluate `times` times; a sampler, too, calls from compiled code. The root's threshold moves a
+// little each time, or the compiler could do the work once.
+extern "C" double peer_evaluate(const Problem *problem, int64_t times) {
+    static Sums sums;
+    double total = 0.0;
+    for (int64_t t = 0; t < times; ++t) {
+        total = log_likelihood(*problem, sums);
+        if (t + 1 < times) problem->threshold[0] += t % 2 == 0 ? 1e-9 : -1e-9;
+    }
+    return total;
+}

@@ -1,0 +1,243 @@
+"""The posterior of a tree of fixed shape as a density on the real line, for NUTS.
+
+The unconstrained vector: with soft splits, for each internal node in preorder its threshold and,
+for HMC-DFI, the p - 1 stick-breaking coordinates of its weights; then, where means are explicit,
+the mean of each leaf in preorder; then log sigma for regression. Hard splits have no gradient in
+their rules: those are left to other kernels, and the vector starts with the means.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .jit import inlined, kernel, never_inline, opaque
+from .likelihoods import CLASSES, MEANS, Data, LeafPrior, Work, log_likelihood
+from .nodes import Tree
+from .nuts import first_step_size, nuts_transition
+from .priors import TreePrior, log_inverse_gamma, log_normal, log_threshold, log_weights
+from .transforms import logit, simplex, simplex_gradient, simplex_inverse, unit_interval
+
+
+class Model(NamedTuple):
+    """All that defines the posterior. One a chain, because ``h`` moves during warm-up."""
+
+    family: int
+    """CLASSES, MEANS or COLLAPSED."""
+    data: Data
+    prior: TreePrior
+    leaf_prior: LeafPrior
+    h: NDArray[np.float64]
+    """[p]; softness of a split on each feature; all 0, or none."""
+    power: NDArray[np.float64]
+    """[1]; the likelihood enters to this power; 0 leaves the prior."""
+    likelihood_address: int
+    """Where this process keeps the compiled ``log_likelihood``; see ``jit.opaque``."""
+
+
+_call_likelihood, _likelihood_address = opaque(log_likelihood)
+
+
+def make_model(
+    family: int,
+    data: Data,
+    prior: TreePrior,
+    leaf_prior: LeafPrior,
+    h: NDArray[np.float64],
+    power: float,
+    tree: Tree,
+    work: Work,
+) -> Model:
+    """``tree`` and ``work`` only show the types that the likelihood is compiled for."""
+    address = _likelihood_address(family, data, leaf_prior, h, tree, work, False)
+    return Model(family, data, prior, leaf_prior, h, np.array([power]), address)
+
+
+@inlined
+def evaluate(model, tree, work, with_gradient):
+    """The log-likelihood. ``with_gradient`` as np.bool_: numba would specialise on a literal."""
+    return _call_likelihood(
+        model.likelihood_address,
+        (model.family, model.data, model.leaf_prior, model.h, tree, work, with_gradient),
+    )
+
+
+@inlined
+def likelihood(model, tree, work):
+    """log-likelihood of the data, or 0 without touching them where its power is 0."""
+    if model.power[0] == 0.0:
+        return 0.0
+    return evaluate(model, tree, work, np.bool_(False))
+
+
+@inlined
+def tempered(model, log_like):
+    return 0.0 if model.power[0] == 0.0 else model.power[0] * log_like
+
+
+@inlined
+def rule_width(model, tree):
+    """Unconstrained coordinates an internal node takes."""
+    if model.h[0] == 0.0:
+        return 0
+    return max(tree.weights.shape[1], 1)
+
+
+@kernel
+def dimension(model, tree):
+    leaves = (tree.n_nodes[0] + 1) // 2
+    total = rule_width(model, tree) * (leaves - 1)
+    if model.family == MEANS:
+        total += leaves
+    if model.family != CLASSES:
+        total += 1
+    return total
+
+
+@kernel
+def unconstrain(model, tree, u):
+    """Write the tree's parameters into ``u``; returns how many there are."""
+    at = 0
+    if model.h[0] > 0.0:
+        for i in range(tree.n_nodes[0]):
+            if tree.size[i] > 1:
+                u[at] = logit(tree.threshold[i])
+                at += 1
+                p = tree.weights.shape[1]
+                if p > 1:
+                    simplex_inverse(tree.weights[i], u[at : at + p - 1])
+                    at += p - 1
+    if model.family == MEANS:
+        for i in range(tree.n_nodes[0]):
+            if tree.size[i] == 1:
+                u[at] = tree.value[i]
+                at += 1
+    if model.family != CLASSES:
+        u[at] = math.log(tree.sigma[0])
+        at += 1
+    return at
+
+
+@kernel
+def constrain(model, u, tree):
+    """Set the tree's parameters from ``u``; returns log prior of these plus log Jacobians."""
+    at = 0
+    total = 0.0
+    if model.h[0] > 0.0:
+        for i in range(tree.n_nodes[0]):
+            if tree.size[i] > 1:
+                tree.threshold[i], log_jacobian = unit_interval(u[at])
+                total += log_jacobian + log_threshold(model.prior, tree.threshold[i])
+                at += 1
+                p = tree.weights.shape[1]
+                if p == 1:
+                    tree.weights[i, 0] = 1.0
+                elif p > 1:
+                    total += simplex(u[at : at + p - 1], tree.weights[i])
+                    total += log_weights(model.prior, tree.weights[i])
+                    at += p - 1
+    if model.family == MEANS:
+        for i in range(tree.n_nodes[0]):
+            if tree.size[i] == 1:
+                tree.value[i] = u[at]
+                total += log_normal(u[at], model.leaf_prior.mu_mean, model.leaf_prior.mu_sd)
+                at += 1
+    if model.family != CLASSES:
+        # beyond e^+-300 the noise is 0 or infinite to the likelihood; the clamp keeps it finite
+        tree.sigma[0] = math.exp(min(max(u[at], -300.0), 300.0))
+        total += u[at]
+        total += log_inverse_gamma(
+            tree.sigma[0], model.leaf_prior.sigma_shape, model.leaf_prior.sigma_scale
+        )
+    return total
+
+
+@inlined
+def gradient_to_unconstrained(model, u, tree, work, grad):
+    """Chain rule from the d_ arrays of ``work`` to ``u``, priors and Jacobians included."""
+    prior, leaf_prior = model.prior, model.leaf_prior
+    power = model.power[0]
+    at = 0
+    if model.h[0] > 0.0:
+        for i in range(tree.n_nodes[0]):
+            if tree.size[i] > 1:
+                tau = tree.threshold[i]
+                slope = tau * (1.0 - tau)
+                grad[at] = (
+                    slope * power * work.d_threshold[i]
+                    + (prior.tau_a - 1.0) * (1.0 - tau)
+                    - (prior.tau_b - 1.0) * tau
+                    + 1.0
+                    - 2.0 * tau
+                )
+                at += 1
+                p = tree.weights.shape[1]
+                if p > 1:
+                    for f in range(p):
+                        work.d_weights[i, f] *= power
+                        work.d_weights[i, f] += (prior.weight_prior - 1.0) / tree.weights[i, f]
+                    simplex_gradient(
+                        u[at : at + p - 1],
+                        tree.weights[i],
+                        work.d_weights[i],
+                        grad[at : at + p - 1],
+                    )
+                    at += p - 1
+    if model.family == MEANS:
+        for i in range(tree.n_nodes[0]):
+            if tree.size[i] == 1:
+                shift = (tree.value[i] - leaf_prior.mu_mean) / (leaf_prior.mu_sd**2)
+                grad[at] = power * work.d_value[i] - shift
+                at += 1
+    if model.family != CLASSES:
+        sigma = tree.sigma[0]
+        grad[at] = (
+            power * work.d_sigma[0] * sigma
+            + leaf_prior.sigma_scale / sigma
+            - leaf_prior.sigma_shape
+        )
+
+
+@kernel
+def log_density_and_gradient(u, grad, args):
+    """What NUTS climbs; ``args`` is (model, tree, work), and the tree follows ``u``."""
+    never_inline()
+    model, tree, work = args
+    total = constrain(model, u, tree)
+    if not math.isfinite(total):
+        return -np.inf
+    if model.power[0] == 0.0:
+        n_nodes = tree.n_nodes[0]
+        work.d_threshold[:n_nodes] = 0.0
+        work.d_weights[:n_nodes] = 0.0
+        work.d_value[:n_nodes] = 0.0
+        work.d_sigma[0] = 0.0
+    else:
+        total += model.power[0] * evaluate(model, tree, work, np.bool_(True))
+    gradient_to_unconstrained(model, u, tree, work, grad)
+    return total
+
+
+
+
+# NUTS is written for any target; numba caches only what is compiled for a named one.
+
+
+@kernel
+def nuts_on_tree(model, tree, work, u, step, inverse_mass, max_depth, nuts_work, rng):
+    """One NUTS transition of the tree's unconstrained parameters."""
+    never_inline()
+    args = (model, tree, work)
+    return nuts_transition(
+        log_density_and_gradient, args, u, step, inverse_mass, max_depth, nuts_work, rng
+    )
+
+
+@kernel
+def first_step_on_tree(model, tree, work, u, inverse_mass, nuts_work, rng):
+    never_inline()
+    args = (model, tree, work)
+    return first_step_size(log_density_and_gradient, args, u, inverse_mass, nuts_work, rng)

@@ -1,0 +1,60 @@
+"""What every sampler hands upwards: the kept trees, flat, and what a person reads of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The kept trees of all chains, flat.
+
+    Tree ``t = chain * n_draws + draw`` of ``T = n_chains * n_draws``. A tree with L leaves has
+    2L - 1 nodes in preorder, so its splits start at ``(node_offset[t] - t) // 2`` and its leaves
+    at ``(node_offset[t] + t) // 2``: one offset array serves all three.
+    """
+
+    n_chains: int
+    n_draws: int
+    node_offset: IntArray
+    """[T + 1]; the nodes of tree t are ``node_offset[t]:node_offset[t + 1]``."""
+    size: NDArray[np.int32]
+    """[nodes]; nodes in the subtree, 1 for a leaf."""
+    feature: NDArray[np.int32]
+    """[splits]; index into the used columns, -1 throughout for HMC-DFI."""
+    threshold: FloatArray
+    """[splits]; on the unit-interval scale."""
+    weights: FloatArray
+    """[splits, p] simplex weights for HMC-DFI, [splits, 0] otherwise."""
+    leaf: FloatArray
+    """[leaves, K]; classification: soft class counts; regression: K = 1, a draw of the mean."""
+    h: FloatArray
+    """[p]; softness of a split on each used column, 0 for hard splits."""
+    n_leaves: IntArray
+    """[chain, draw], as are all that follow."""
+    depth: IntArray
+    log_likelihood: FloatArray
+    log_posterior: FloatArray
+    sigma: FloatArray
+    """Noise sd in standardised units; NaN for classification."""
+    weights_of_draws: FloatArray
+    """Sums to 1; uniform for Markov chains."""
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What a person reads of a run; nothing here is needed to predict."""
+
+    acceptance: dict[str, dict[str, tuple[IntArray, IntArray]]]
+    """phase ("warmup", "sampling") -> move -> (accepted, proposed), each [chain]."""
+    stats: dict[str, NDArray[np.generic]]
+    """[chain, draw] each: divergent, nuts_depth, step_size, accept_stat, n_gradients."""
+    seconds: float
+    interrupted: bool
+    log_evidence: float | None = None

@@ -1,0 +1,383 @@
+"""The posterior over decision trees as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    _fit_context,
+    is_regressor,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import run
+from .core.predict import tree_predictions
+from .draws import FloatArray
+from .parameters import CONSTRAINTS, SETTING_NAMES, check, check_positive, documented
+from .posterior import Posterior
+from .preprocess import Preprocessing, learn
+from .settings import RUN_LENGTHS, Settings, resolve
+
+N_MONITORED = 20  # training rows at which the chains' predictions are compared
+INTERVAL_SEED = 0  # intervals are part of the answer: the same each time they are asked for
+
+Pair = Sequence[float]
+RandomState = int | np.random.RandomState | None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _BayesianTree(BaseEstimator, ABC):
+    """What both estimators share; a dataclass, because ``__init__`` may only store."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+
+    method: str = "hmc-df"
+    preset: str | None = None
+    n_chains: int | None = None
+    n_warmup: int | None = None
+    n_draws: int | None = None
+    h: float | None = None
+    alpha_split: float | None = None
+    beta_split: float | None = None
+    min_leaves: int | None = None
+    max_leaves: int | None = None
+    tau_prior: Pair | None = None
+    feature_prior: Sequence[float] | None = None
+    weight_prior: float | None = None
+    moves: str | None = None
+    h_init: float | None = None
+    index_update: str | None = None
+    scheme: str | None = None
+    adapt: str | None = None
+    inner_steps: int | None = None
+    adapt_steps: int | None = None
+    move_probs: Sequence[float] | None = None
+    warmup_move_probs: Sequence[float] | None = None
+    acceptance: str | None = None
+    warmup_acceptance: str | None = None
+    target_accept: float | None = None
+    max_nuts_depth: int | None = None
+    n_jobs: int | None = None
+    random_state: RandomState = None
+    progress: bool | None = None
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Sample trees from the posterior given the training data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers. Constant columns are ignored, with a warning.
+        y : array-like of shape (n_samples,)
+            Class labels of any type, or numbers.
+
+        Returns
+        -------
+        self
+            With ``posterior_``. A ConvergenceWarning says when the chains do not agree; after
+            Ctrl-C the draws made so far are kept, with a warning.
+        """
+        rows, target = validate_data(
+            self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=is_regressor(self)
+        )
+        preprocessing, coded, n_classes = self._learn(rows, target)
+        settings = self._settings(preprocessing, n_classes)
+        lengths = dict(RUN_LENGTHS[self.preset])
+        lengths.update((name, n) for name in lengths if (n := getattr(self, name)) is not None)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        problem = run.Problem(columns=preprocessing.to_unit(rows), y=coded, n_classes=n_classes)
+        draws, info = run.sample(
+            problem, settings, **lengths, n_jobs=self.n_jobs, seed=seed, progress=self.progress
+        )
+        provenance = {**lengths, "seed": seed}
+        posterior = Posterior(draws, info, preprocessing, settings, provenance=provenance)
+        monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
+        self.posterior_ = posterior.monitored_at(rows[monitored.astype(int)], n_jobs=self.n_jobs)
+        self._warn_of_the_run(lengths["n_draws"])
+        return self
+
+    def single_tree_score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Score each draw as one tree, then average, as the paper does.
+
+        Each row goes to its most likely leaf. Accuracy for classification, mean squared error for
+        regression: a single tree's, where ``score`` judges the average of all trees.
+        """
+        check_is_fitted(self)
+        rows, target = validate_data(
+            self, X, y, reset=False, dtype=np.float64, y_numeric=is_regressor(self)
+        )
+        posterior = self.posterior_
+        total = 0.0
+        step = max(1, 10_000_000 // posterior.weights.size)
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            trees = posterior.predict_single_trees(rows[part], n_jobs=self.n_jobs)
+            loss = self._tree_score(trees, np.asarray(target)[part])
+            total += float(np.sum(posterior.weights * loss.sum(axis=2)))
+        return total / len(rows)
+
+    def sample_predictive(
+        self, X: ArrayLike, n_samples: int | None = None, random_state: RandomState = None
+    ) -> NDArray[Any]:
+        """Draw new observations from the posterior predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        n_samples : int, optional
+            As many as there are draws, unless given; draws are used as evenly as possible.
+        random_state : int or RandomState, optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_rows)
+            Labels or targets. Those of one sample come from one tree, so they belong together.
+        """
+        rows = self._rows(X)
+        weights = self.posterior_.weights.ravel()
+        n_samples = len(weights) if n_samples is None else n_samples
+        if n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1, got {n_samples}")
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        # Systematic resampling: equal weights and n_samples = draws use every draw once, in order.
+        positions = (np.arange(n_samples) + rng.random()) / n_samples
+        draw = np.minimum(np.searchsorted(np.cumsum(weights), positions), len(weights) - 1)
+        repetition = np.arange(n_samples) - np.searchsorted(draw, draw)
+        samples: list[NDArray[Any]] = []
+        for _ in range(int(repetition.max()) + 1):
+            one_a_draw = self.posterior_.sample_predictive(rows, rng, n_jobs=self.n_jobs)
+            samples.append(one_a_draw.reshape(len(weights), -1))
+        return np.stack(samples)[repetition, draw]
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Posterior inclusion, [n_features_in_]: the share of splits on each column; sums to 1.
+
+        Zero for constant columns, and everywhere if no tree splits. Not defined for HMC-DFI,
+        whose splits use every column.
+        """
+        check_is_fitted(self)
+        if self.posterior_.settings.method == "hmc-dfi":
+            raise AttributeError(
+                "every split of hmc-dfi uses all columns, with weights barely sharper than their "
+                "prior: use sklearn.inspection.permutation_importance"
+            )
+        return self.posterior_.feature_inclusion()
+
+    @abstractmethod
+    def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
+        """Preprocessing, the target as the model sees it, and the number of classes or 0."""
+
+    @abstractmethod
+    def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
+        """Score of each [chain, draw, row] on its own."""
+
+    def _rows(self, X: ArrayLike) -> FloatArray:
+        """Rows to predict, checked against the training columns."""
+        check_is_fitted(self)
+        rows: FloatArray = validate_data(self, X, reset=False, dtype=np.float64)
+        return rows
+
+    def _settings(self, preprocessing: Preprocessing, n_classes: int) -> Settings:
+        """The preset, with what the user set; the prior of the features for the used columns."""
+        overrides = {
+            name: _plain(getattr(self, name)) for name in SETTING_NAMES if hasattr(self, name)
+        }
+        n_features = len(preprocessing.feature_names)
+        prior = overrides["feature_prior"]
+        if prior is not None:
+            check_positive("feature_prior", prior, n_features, f"{n_features} positive numbers")
+            overrides["feature_prior"] = tuple(prior[column] for column in preprocessing.used)
+        settings = resolve(self.preset, overrides)
+        check(settings, n_classes)
+        return settings
+
+    def _warn_of_the_run(self, n_draws: int) -> None:
+        posterior = self.posterior_
+        if posterior.info.interrupted:
+            warnings.warn(
+                f"interrupted: kept the {posterior.n_draws} of {n_draws} draws a chain that were "
+                "made so far",
+                UserWarning,
+                stacklevel=4,
+            )
+        diagnosis = posterior.diagnose()
+        if not diagnosis.converged:
+            warnings.warn(diagnosis.sentence, ConvergenceWarning, stacklevel=4)
+
+
+@documented
+@dataclass(kw_only=True, eq=False, repr=False)
+class BayesianTreeClassifier(ClassifierMixin, _BayesianTree):
+    """Classify by the posterior distribution over decision trees.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        Every sampled tree, diagnostics, files and plots.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of splits on each column.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X had string names.
+
+    Examples
+    --------
+    >>> from hamiltree import BayesianTreeClassifier
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BayesianTreeClassifier(random_state=0).fit(X, y)  # doctest: +SKIP
+    >>> model.predict_proba(X[:1]).round(2)  # doctest: +SKIP
+    array([[0.96, 0.02, 0.02]])
+    """
+
+    class_prior: float | Sequence[float] | None = None
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the class of highest posterior mean probability, [n]."""
+        probabilities = self.predict_proba(X)
+        labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return labels
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Posterior mean of the class probabilities, [n, n_classes] in the order of classes_."""
+        rows = self._rows(X)
+        return self.posterior_.predict_mean(rows, n_jobs=self.n_jobs)
+
+    def predict_log_proba(self, X: ArrayLike) -> FloatArray:
+        """Logarithm of ``predict_proba``."""
+        return np.log(self.predict_proba(X))
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> FloatArray:
+        """Credible intervals of the class probabilities, [n, n_classes, 2].
+
+        Central, over the sampled trees and the uncertainty of the probabilities in their leaves.
+        """
+        rows = self._rows(X)
+        return _probability_interval(self.posterior_, rows, coverage, self.n_jobs)
+
+    def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"{type(self).__name__} needs at least 2 classes; got 1 class")
+        names = getattr(self, "feature_names_in_", None)
+        return learn(X, names, classes=self.classes_), codes, len(self.classes_)
+
+    def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
+        return (trees == y).astype(np.float64)
+
+
+@documented
+@dataclass(kw_only=True, eq=False, repr=False)
+class BayesianTreeRegressor(RegressorMixin, _BayesianTree):
+    """Regress by the posterior distribution over decision trees.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        Every sampled tree, diagnostics, files and plots.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of splits on each column.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X had string names.
+
+    Examples
+    --------
+    >>> from hamiltree import BayesianTreeRegressor
+    >>> from hamiltree.datasets import make_cgm
+    >>> data = make_cgm(200, random_state=0)
+    >>> model = BayesianTreeRegressor(random_state=0).fit(data.data, data.target)  # doctest: +SKIP
+    >>> mean, sd = model.predict(data.data, return_std=True)  # doctest: +SKIP
+    """
+
+    mu_prior: Pair | None = None
+    sigma_prior: Pair | None = None
+    leaf_means: str | None = None
+    standardize: bool = True
+
+    def predict(
+        self, X: ArrayLike, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Posterior mean of the target, [n], in its units.
+
+        With ``return_std`` also the sd of a new observation: disagreement of the trees and noise.
+        """
+        rows = self._rows(X)
+        if return_std:
+            return self.posterior_.predict_mean_std(rows, n_jobs=self.n_jobs)
+        return self.posterior_.predict_mean(rows, n_jobs=self.n_jobs)
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> FloatArray:
+        """Central posterior predictive intervals of new observations, noise included, [n, 2]."""
+        tails = _tails(coverage)
+        rows = self._rows(X)
+        return self.posterior_.predict_quantiles(rows, tails, n_jobs=self.n_jobs).T
+
+    def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
+        names = getattr(self, "feature_names_in_", None)
+        target = y.astype(np.float64)
+        preprocessing = learn(X, names, y=target, standardize=self.standardize)
+        return preprocessing, preprocessing.y_to_model(target), 0
+
+    def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
+        squares: FloatArray = (trees - y) ** 2
+        return squares
+
+
+def _tails(coverage: float) -> tuple[float, float]:
+    """Lower and upper tail of a central interval."""
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}")
+    return (1 - coverage) / 2, (1 + coverage) / 2
+
+
+def _probability_interval(
+    posterior: Posterior, X: FloatArray, coverage: float, n_jobs: int | None
+) -> FloatArray:
+    tails = _tails(coverage)
+    values = posterior._sampled_probabilities(np.random.default_rng(INTERVAL_SEED))
+    columns = posterior.preprocessing.to_unit(X)
+    interval = np.empty((len(X), values.shape[1], 2))
+    for rows in posterior._pieces(len(X), 3 * values.itemsize * values.shape[1]):
+        part = np.ascontiguousarray(columns[:, rows])
+        draws = tree_predictions(posterior._forest, values, part, n_jobs)
+        quantiles = np.quantile(
+            draws, tails, axis=0, weights=posterior.weights.ravel(), method="inverted_cdf"
+        )
+        interval[rows] = np.moveaxis(quantiles, 0, 2)
+    return interval
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's values as Python's and sequences as tuples, which settings keep and files store."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    return tuple(value) if isinstance(value, list) else value

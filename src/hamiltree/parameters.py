@@ -1,0 +1,212 @@
+"""The estimators' parameters: what each may be, what it says, and what cannot be together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import fields
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .settings import METHODS, MOVES, PRESETS, RUN_LENGTHS, Settings
+
+SETTING_NAMES = tuple(field.name for field in fields(Settings))
+ROUNDING = 1e-8  # probabilities typed as decimals sum to 1 only up to rounding
+SMALLEST_H = 1e-9  # gradients grow like 1/h; below this, h = 0 is meant
+MAX_SPLIT_PROBABILITY = 1 - 1e-6  # of the prior: p_split = min(alpha (1 + d)^-beta, this)
+
+_positive = Interval(Real, 0, None, closed="neither")
+_not_negative = Interval(Real, 0, None, closed="left")
+_count = Interval(Integral, 1, None, closed="left")
+_numbers = [tuple, list, np.ndarray, None]
+
+
+def _one_of(*names: str) -> list[Any]:
+    return [StrOptions(set(names)), None]
+
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "method": [StrOptions(set(METHODS))],
+    "preset": _one_of(*(name for name in PRESETS if name is not None)),
+    "n_chains": [_count, None],
+    "n_warmup": [Interval(Integral, 0, None, closed="left"), None],
+    "n_draws": [_count, None],
+    "moves": _one_of(*MOVES),
+    "alpha_split": [_positive, None],
+    "beta_split": [_not_negative, None],
+    "min_leaves": [_count, None],
+    "max_leaves": [_count, None],
+    "h": [_not_negative, None],
+    "h_init": [_not_negative, None],
+    "tau_prior": _numbers,
+    "feature_prior": _numbers,
+    "weight_prior": [_positive, None],
+    "class_prior": [_positive, *_numbers],
+    "mu_prior": _numbers,
+    "sigma_prior": _numbers,
+    "standardize": ["boolean"],
+    "leaf_means": _one_of("collapsed", "explicit"),
+    "index_update": _one_of("gibbs", "mh", "liu"),
+    "scheme": _one_of("composed", "double-sided"),
+    "adapt": _one_of("warmup", "transition"),
+    "inner_steps": [_count, None],
+    "adapt_steps": [_count, None],
+    "move_probs": _numbers,
+    "warmup_move_probs": _numbers,
+    "acceptance": _one_of("exact", "biased"),
+    "warmup_acceptance": _one_of("exact", "biased"),
+    "target_accept": [Interval(Real, 0, 1, closed="neither"), None],
+    "max_nuts_depth": [Interval(Integral, 1, 20, closed="both"), None],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "progress": ["boolean", None],
+}
+
+DOCS: dict[str, tuple[str, str]] = {
+    "method": ("str", f"The sampler: one of {', '.join(METHODS)}."),
+    "preset": ("str", '"paper" fills every parameter left at None with the authors\' value.'),
+    "n_chains": ("int", "Independent chains; agreement between them is the convergence test."),
+    "n_warmup": ("int", "Iterations that adapt the sampler and are thrown away."),
+    "n_draws": ("int", "Trees kept from each chain."),
+    "moves": ("str", f"How jumps between trees are proposed: one of {', '.join(MOVES)}."),
+    "alpha_split": ("float", "Prior: a node at depth d splits with probability alpha (1+d)^-beta."),
+    "beta_split": ("float", "Prior: the larger, the smaller deep trees' share. See alpha_split."),
+    "min_leaves": ("int", "Smallest tree; 1 allows a tree without a split."),
+    "max_leaves": ("int", "Largest tree; a guard, the prior should keep trees well below it."),
+    "h": ("float", "Softness of the splits as a share of a column's range; 0 for hard splits."),
+    "h_init": ("float", "Softness at the start of warm-up, moved to h during it; None for h."),
+    "tau_prior": ("(float, float)", "Beta prior of the thresholds on the unit interval."),
+    "feature_prior": ("array", "Prior weights of the input columns; None for equal weights."),
+    "weight_prior": ("float", "HMC-DFI: Dirichlet concentration of a split's input weights."),
+    "class_prior": ("float or array", "Dirichlet prior of a leaf's classes, one or one a class."),
+    "mu_prior": ("(float, float)", "Mean and sd of the leaf means' normal prior, model units."),
+    "sigma_prior": ("(float, float)", "Inverse gamma prior (shape, scale) of the noise sd."),
+    "standardize": ("bool", "Bring y to mean 0 and sd 1 for the model; output is in y's units."),
+    "leaf_means": ("str", '"collapsed" integrates the leaf means out, "explicit" samples them.'),
+    "index_update": ("str", 'HMC-DF, the features of splits: "gibbs", "mh" or "liu".'),
+    "scheme": ("str", '"composed" exact kernels, or the paper\'s "double-sided" jumps.'),
+    "adapt": ("str", 'NUTS adapts in the "warmup" or, as in the paper, in each "transition".'),
+    "inner_steps": ("int", "NUTS steps an iteration, or on either side of a jump (k)."),
+    "adapt_steps": ("int", 'Adaptation steps when adapt="transition".'),
+    "move_probs": ("(float, float, float)", "Probabilities of grow, prune and stay."),
+    "warmup_move_probs": ("(float, float, float)", "The same in warm-up; None for move_probs."),
+    "acceptance": ("str", 'Jumps are accepted by the "exact" or the paper\'s "biased" ratio.'),
+    "warmup_acceptance": ("str", "The same in warm-up."),
+    "target_accept": ("float", "Acceptance statistic that the NUTS step size aims for."),
+    "max_nuts_depth": ("int", "NUTS doubles its trajectory at most so often."),
+    "n_jobs": ("int", "Threads that run the chains; -1 for all cores. The draws do not change."),
+    "random_state": ("int or RandomState", "Seed of everything random."),
+    "progress": ("bool", "Show a progress bar; None for only on a terminal."),
+}
+
+_Estimator = TypeVar("_Estimator")
+
+
+def documented(cls: type[_Estimator]) -> type[_Estimator]:
+    """Fill ``{parameters}`` in a docstring: one entry a parameter, defaults read from the code."""
+    lines = []
+    for field in fields(cls):  # type: ignore[arg-type]
+        kind, text = DOCS[field.name]
+        lines += [f"    {field.name} : {kind}, default={field.default!r}", f"        {text}"]
+        if field.default is None and (values := _preset_values(field.name)):
+            lines.append(f"        {values}")
+    cls.__doc__ = (cls.__doc__ or "").replace("    {parameters}", "\n".join(lines))
+    return cls
+
+
+def _preset_values(name: str) -> str:
+    """What None stands for, without and with the paper's preset; empty where nothing fills it."""
+    plain, paper = (
+        {**vars(Settings()), **PRESETS[preset], **RUN_LENGTHS[preset]}.get(name)
+        for preset in (None, "paper")
+    )
+    if plain == paper:
+        return "" if plain is None else f"None means {plain!r}."
+    if plain is None:
+        return f'With preset="paper", None means {paper!r}.'
+    return f'None means {plain!r}, or {paper!r} with preset="paper".'
+
+
+def check(settings: Settings, n_classes: int) -> None:
+    """Refuse settings that no run can have; warn where the prior lets trees grow without end.
+
+    ``n_classes`` is 0 for regression. Single values are already within ``CONSTRAINTS``.
+    """
+    for name in ("tau_prior", "sigma_prior"):
+        check_positive(name, getattr(settings, name), 2, "two positive numbers")
+    mean, sd = _as_floats("mu_prior", settings.mu_prior, 2, "a mean and a positive sd")
+    if not (np.isfinite(mean) and 0 < sd < np.inf):
+        raise ValueError(f"mu_prior must be a mean and a positive sd, got {settings.mu_prior!r}")
+    if n_classes and not isinstance(settings.class_prior, Real):
+        wanted = f"a positive number, or one for each of the {n_classes} classes"
+        check_positive("class_prior", settings.class_prior, n_classes, wanted)
+    for name in ("h", "h_init"):
+        h = getattr(settings, name)
+        if h is not None and 0 < h < SMALLEST_H:
+            raise ValueError(f"{name} must be 0 (hard splits) or at least {SMALLEST_H:g}, got {h}")
+    if settings.min_leaves > settings.max_leaves:
+        raise ValueError(
+            f"min_leaves={settings.min_leaves} is larger than max_leaves={settings.max_leaves}"
+        )
+    _check_move_probs("move_probs", settings.move_probs)
+    if settings.warmup_move_probs is not None:
+        _check_move_probs("warmup_move_probs", settings.warmup_move_probs)
+    _warn_of_endless_growth(settings)
+
+
+def expected_leaves(alpha_split: float, beta_split: float, limit: float) -> float:
+    """Expected number of leaves of a tree under the topology prior, or inf once above ``limit``.
+
+    A split adds one leaf, so this is 1 + sum over depths of the expected number of splits.
+    """
+    leaves, nodes, depth = 1.0, 1.0, 0
+    while nodes > 1e-12:
+        splits = nodes * min(alpha_split * (1.0 + depth) ** -beta_split, MAX_SPLIT_PROBABILITY)
+        leaves, nodes, depth = leaves + splits, 2 * splits, depth + 1
+        if leaves > limit:
+            return np.inf
+    return leaves
+
+
+def _warn_of_endless_growth(settings: Settings) -> None:
+    limit = settings.max_leaves
+    if expected_leaves(settings.alpha_split, settings.beta_split, limit) > limit:
+        warnings.warn(
+            f"with alpha_split={settings.alpha_split:g} and beta_split={settings.beta_split:g} "
+            f"the prior's trees have more than max_leaves={limit} leaves on average, so that "
+            "max_leaves cuts them off; lower alpha_split or raise beta_split",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def _as_floats(name: str, value: Any, length: int, wanted: str) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(v) for v in value)
+    except (TypeError, ValueError):
+        numbers = ()
+    if len(numbers) != length:
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    return numbers
+
+
+def check_positive(name: str, value: Any, length: int, wanted: str) -> None:
+    """Refuse anything but ``length`` positive finite numbers."""
+    if not all(0 < v < np.inf for v in _as_floats(name, value, length, wanted)):
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+
+
+def _check_move_probs(name: str, value: Sequence[float]) -> None:
+    wanted = "three probabilities (grow, prune, stay) that sum to 1"
+    grow, prune, stay = _as_floats(name, value, 3, wanted)
+    in_range = all(0 <= p <= 1 for p in (grow, prune, stay))
+    if not in_range or abs(grow + prune + stay - 1) > ROUNDING:
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    if (grow > 0) != (prune > 0):
+        raise ValueError(
+            f"{name} must let trees both grow and shrink, or neither, got {value!r}: a jump that "
+            "can never be undone is never accepted"
+        )

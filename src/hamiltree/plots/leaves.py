@@ -1,0 +1,53 @@
+"""The posterior of the number of leaves, with each chain's own answer on top."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from .style import MUTED, clean, colour, towards_white
+
+if TYPE_CHECKING:
+    from ..posterior import Posterior
+
+
+def plot_leaves(posterior: Posterior, ax: Axes | None = None) -> Axes:
+    """Bars: share of the draws with so many leaves; dots: the same in each chain.
+
+    Dots far from the top of their bar are chains that disagree.
+    """
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+    sizes = np.arange(posterior.n_leaves.min(), posterior.n_leaves.max() + 1)
+    by_chain = np.array(
+        [
+            np.bincount(leaves - sizes[0], weights=weights, minlength=len(sizes)) / weights.sum()
+            for leaves, weights in zip(posterior.n_leaves, posterior.weights, strict=True)
+        ]
+    )
+    together = posterior.weights.sum(axis=1) @ by_chain
+    ax.bar(sizes, together, width=0.72, color=towards_white(colour(0), 0.3), zorder=1)
+    if posterior.n_chains > 1:
+        offsets = np.linspace(-0.24, 0.24, posterior.n_chains)
+        for chain, shares in enumerate(by_chain):
+            ax.plot(
+                sizes + offsets[chain], shares, "o", color=colour(chain), markersize=4.5,
+                markeredgecolor="white", markeredgewidth=0.6, zorder=2, label=f"chain {chain}",
+            )  # fmt: skip
+        if posterior.n_chains <= 8:
+            ax.legend(
+                frameon=False, fontsize=8, labelcolor=MUTED, ncols=posterior.n_chains,
+                loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0, handletextpad=0.1,
+            )  # fmt: skip
+    ax.set_xlim(sizes[0] - 0.7, sizes[-1] + 0.7)
+    ax.set_ylim(0, 1.08 * float(by_chain.max()))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    ax.set_xlabel("number of leaves")
+    ax.set_ylabel("posterior share")
+    clean(ax)
+    return ax

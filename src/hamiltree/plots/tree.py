@@ -1,0 +1,121 @@
+"""A tree as boxes and lines: rules in the branches, what is predicted in the leaves."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from .style import MUTED, colour, readable_on, towards_white
+
+if TYPE_CHECKING:
+    from ..tree import Tree
+
+FONT = 9.0
+"""Points; smaller only where the given axes are too narrow."""
+LETTER = 0.58
+"""Width of a letter over the font size, for the default font; a little on the safe side."""
+LINE = 1.3
+"""Height of a line over the font size."""
+WRAP = 18
+"""Letters a line of a box."""
+
+
+class Box(NamedTuple):
+    """A node, placed: leaves stand one unit apart, levels one unit below each other."""
+
+    x: float
+    level: int
+    text: str
+    background: Any
+    children: tuple[int, ...]
+    """Places in the list of boxes, yes before no; empty for a leaf."""
+
+
+def plot_tree(tree: Tree, ax: Axes | None = None) -> Axes:
+    """Draw a tree; up to about 16 leaves stay readable in a figure of its own."""
+    boxes: list[Box] = []
+    _place(tree, tree.to_dict(), 0, boxes, _mean_range(tree))
+    n_leaves, n_levels = tree.n_leaves, tree.depth + 1
+    letters = max(len(line) for box in boxes for line in box.text.split("\n")) + 2
+    lines = max(box.text.count("\n") + 1 for box in boxes) + 1
+    if ax is None:
+        width = max(n_leaves * letters * LETTER * FONT / 72, 3.0)
+        height = max((n_levels * (lines + 2.4) - 1.5) * LINE * FONT / 72, 1.2)
+        figure = plt.figure(figsize=(width, height))
+        ax = figure.add_axes((0, 0, 1, 1))
+    ax.set_xlim(-0.5, n_leaves - 0.5)
+    ax.set_ylim(-n_levels + 0.45, 0.55)
+    ax.set_axis_off()
+
+    extent = ax.get_window_extent()
+    points = 72 / ax.figure.dpi
+    across = extent.width * points / n_leaves / (letters * LETTER)
+    down = extent.height * points / n_levels / ((lines + 1.2) * LINE)
+    font = max(3.0, min(FONT, across, down))
+    for box in boxes:
+        for side, child in zip(("yes", "no"), box.children, strict=False):
+            below = boxes[child]
+            ax.plot([box.x, below.x], [-box.level, -below.level], color=MUTED, lw=1.0, zorder=1)
+            ax.text(
+                (box.x + below.x) / 2, -(box.level + below.level) / 2, side, fontsize=0.8 * font,
+                color=MUTED, ha="center", va="center", zorder=2,
+                bbox={"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+            )  # fmt: skip
+        shape = "round,pad=0.35" if box.children else "round,pad=0.35,rounding_size=0.6"
+        ax.text(
+            box.x, -box.level, box.text, fontsize=font, color=readable_on(box.background),
+            ha="center", va="center", zorder=3, linespacing=1.15,
+            bbox={
+                "boxstyle": shape, "facecolor": box.background, "linewidth": 0.8,
+                "edgecolor": MUTED if box.children else "none",
+            },
+        )  # fmt: skip
+    return ax
+
+
+def _place(
+    tree: Tree, node: dict[str, Any], level: int, boxes: list[Box], means: tuple[float, float]
+) -> int:
+    """Add a node and all below it; returns its place in the list."""
+    if "threshold" not in node:
+        x = float(sum(not box.children for box in boxes))
+        boxes.append(Box(x, level, *_leaf_look(tree, node, means), ()))
+        return len(boxes) - 1
+    children = tuple(_place(tree, node[side], level + 1, boxes, means) for side in ("yes", "no"))
+    x = sum(boxes[child].x for child in children) / 2
+    boxes.append(Box(x, level, _rule_text(tree, node), "white", children))
+    return len(boxes) - 1
+
+
+def _rule_text(tree: Tree, node: dict[str, Any]) -> str:
+    left, right = tree.rule(node, softness=False).rsplit(" <= ", 1)
+    if "weights" in node:  # a term a line, the operator at its end
+        lines = left.replace(" + ", " +\n").replace("\n...", " ...").split("\n")
+    else:
+        lines = textwrap.wrap(left, WRAP)[:3]
+    return "\n".join([*lines, f"\N{LESS-THAN OR EQUAL TO} {right}"])
+
+
+def _leaf_look(tree: Tree, leaf: dict[str, Any], means: tuple[float, float]) -> tuple[str, Any]:
+    """Text and colour: the likeliest class, paler the less sure; means from pale to full."""
+    if "mean" in leaf:
+        low, high = means
+        share = (leaf["mean"] - low) / (high - low) if high > low else 0.5
+        return tree.leaf_text(leaf).removeprefix("mean "), towards_white(
+            colour(0), 0.1 + 0.8 * share
+        )
+    probabilities = leaf["probabilities"]
+    best = max(range(len(probabilities)), key=probabilities.__getitem__)
+    chance = 1 / len(probabilities)
+    sure = (probabilities[best] - chance) / (1 - chance) if chance < 1 else 1.0
+    name = textwrap.shorten(str(leaf["classes"][best]), WRAP, placeholder="...")
+    text = f"{name} {probabilities[best]:.2f}\n{leaf['rows']:.0f} rows"
+    return text, towards_white(colour(best), 0.15 + 0.6 * max(sure, 0.0))
+
+
+def _mean_range(tree: Tree) -> tuple[float, float]:
+    means = tree.preprocessing.y_to_user(tree.leaf[:, 0])
+    return float(means.min()), float(means.max())

@@ -1,0 +1,159 @@
+"""Inputs to the unit interval, targets to standard units, and back to the user's units."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .draws import FloatArray, IntArray
+
+FAR = 1e100  # stands for "infinitely far outside": finite, so that 0 * FAR is not NaN
+RAW_LIMIT = 1e100  # squares of larger raw targets overflow
+TARGET_LIMIT = 1e300  # predictions a million sd away must still be finite
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """What was learned from the training data to put rows and targets on the model's scale."""
+
+    feature_names: tuple[str, ...]
+    """All columns of the input; x0, x1, ... where the user gave no names."""
+    used: IntArray
+    """[p]; the input columns that are not constant, ascending. The model sees only these."""
+    minimum: FloatArray
+    """[p]; of the used columns in the training data."""
+    span: FloatArray
+    """[p]; maximum - minimum, finite and positive."""
+    classes: NDArray[Any] | None
+    """[K] sorted labels of the user's own type; None for regression."""
+    y_mean: float = 0.0
+    """In the user's units; 0 for classification and for raw targets."""
+    y_sd: float = 1.0
+    """Population sd (ddof 0) in the user's units; 1 where ``y_mean`` is 0 by definition."""
+
+    @property
+    def used_names(self) -> tuple[str, ...]:
+        """Names of the used columns, [p]."""
+        return tuple(self.feature_names[column] for column in self.used)
+
+    def to_unit(self, X: ArrayLike) -> FloatArray:
+        """Rows [n, all columns] to columns [p, n]: the training data fill [0, 1] exactly.
+
+        Rows outside the training range go outside [0, 1], at most to +-1e100.
+        """
+        names = getattr(X, "columns", None)
+        if names is not None and not _match(names, self.feature_names):
+            raise ValueError(
+                f"the columns must be {list(self.feature_names)} in this order, got {list(names)}"
+            )
+        rows = np.asarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != len(self.feature_names):
+            raise ValueError(
+                f"expected {len(self.feature_names)} columns in a 2-d table, got shape {rows.shape}"
+            )
+        columns = np.ascontiguousarray(rows[:, self.used].T)
+        if not np.isfinite(columns).all():
+            raise ValueError("the rows to predict contain NaN or infinity")
+        with np.errstate(over="ignore"):
+            columns -= self.minimum[:, None]
+            columns /= self.span[:, None]
+        return np.clip(columns, -FAR, FAR, out=columns)
+
+    def threshold_to_user(self, column: int, tau: float) -> float:
+        """A threshold on used column ``column`` from the unit interval to the user's units."""
+        return float(self.minimum[column] + tau * self.span[column])
+
+    def y_to_model(self, y: ArrayLike) -> FloatArray:
+        """Targets in the user's units to the model's: mean 0 and sd 1 over the training data."""
+        return (np.asarray(y, dtype=np.float64) - self.y_mean) / self.y_sd
+
+    def y_to_user(self, v: ArrayLike) -> FloatArray:
+        """Means in the model's units to the user's."""
+        return np.asarray(v, dtype=np.float64) * self.y_sd + self.y_mean
+
+    def sd_to_user(self, s: ArrayLike) -> FloatArray:
+        """Standard deviations in the model's units to the user's."""
+        return np.asarray(s, dtype=np.float64) * self.y_sd
+
+
+def learn(
+    X: FloatArray,
+    feature_names: Sequence[str] | None,
+    *,
+    classes: NDArray[Any] | None = None,
+    y: FloatArray | None = None,
+    standardize: bool = True,
+) -> Preprocessing:
+    """Learn the preprocessing from finite training data.
+
+    Parameters
+    ----------
+    X : [n, all columns], finite
+    feature_names : one name a column, or None
+    classes : [K] the labels, for classification
+    y : [n] the target, for regression
+    standardize : whether ``y`` is brought to mean 0 and sd 1
+
+    Raises
+    ------
+    ValueError
+        If every column is constant, or a column or raw target is too wide for floating point.
+    """
+    names = tuple(feature_names) if feature_names is not None else ()
+    names = names or tuple(f"x{column}" for column in range(X.shape[1]))
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    used = np.flatnonzero(highest > lowest)
+    constant = [names[column] for column in np.flatnonzero(highest == lowest)]
+    if used.size == 0:
+        raise ValueError("every column of X is constant: there is nothing to split on")
+    if constant:
+        warnings.warn(
+            f"ignoring constant columns: {', '.join(constant)}", UserWarning, stacklevel=4
+        )
+    with np.errstate(over="ignore"):
+        span = highest[used] - lowest[used]
+    if not np.isfinite(span).all():
+        wide = [names[column] for column in used[~np.isfinite(span)]]
+        raise ValueError(f"the range of these columns overflows, rescale them: {', '.join(wide)}")
+    y_mean, y_sd = (0.0, 1.0) if y is None else _target_scale(y, standardize)
+    return Preprocessing(
+        feature_names=names,
+        used=used.astype(np.int64),
+        minimum=np.ascontiguousarray(lowest[used]),
+        span=span,
+        classes=classes,
+        y_mean=y_mean,
+        y_sd=y_sd,
+    )
+
+
+def _target_scale(y: FloatArray, standardize: bool) -> tuple[float, float]:
+    """Mean and population sd of the target, without overflow; a constant target has sd 1."""
+    limit = TARGET_LIMIT if standardize else RAW_LIMIT
+    if np.abs(y).max() > limit:
+        raise ValueError(f"|y| must be at most {limit:g} with standardize={standardize}")
+    if not standardize:
+        return 0.0, 1.0
+    if y.min() == y.max():
+        warnings.warn("the target is constant: every prediction will be near it", stacklevel=5)
+        return float(y[0]), 1.0
+    # Powers of two are exact, so scaling by one keeps every digit of mean and sd.
+    exponent = int(np.frexp(np.abs(y).max())[1])
+    small = np.ldexp(y, -exponent)
+    mean = small.mean()
+    residual = small - mean
+    size = np.abs(residual).max()
+    sd = size * np.sqrt(np.mean((residual / size) ** 2))
+    # Among the smallest denormals the sd can round to 0: such a target is constant.
+    return float(np.ldexp(mean, exponent)), float(np.ldexp(sd, exponent)) or 1.0
+
+
+def _match(names: Any, expected: tuple[str, ...]) -> bool:
+    """Whether the columns of a table are the training columns; unnamed training accepts any."""
+    unnamed = all(name == f"x{column}" for column, name in enumerate(expected))
+    return unnamed or tuple(str(name) for name in names) == expected

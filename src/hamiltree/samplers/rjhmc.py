@@ -1,0 +1,494 @@
+"""RJHMC-Tree: HMC-DF and HMC-DFI, as in the paper or as a composition of exact kernels.
+
+``composed`` (the default): rule sweep, NUTS, jump, each leaving the posterior invariant.
+``double-sided`` (algorithm 1 of the paper): k steps, a jump, k steps, one acceptance. Side one runs
+[rules, NUTS] and side two [NUTS, rules], the reverse of one another, so that the ratio's
+derivation holds although neither composition is reversible by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.adaptation import (
+    AVERAGER,
+    COUNT,
+    LOG_STEP,
+    LOG_STEP_BAR,
+    Tuning,
+    end_window,
+    freeze,
+    h_schedule,
+    make_tuning,
+    nearest_step,
+    place_of,
+    record_moves,
+    restart_averager,
+    update_averager,
+    window_masks,
+)
+from ..core.jit import inlined, kernel, never_inline
+from ..core.jumps import GROW, PRUNE, STAY, propose_jump
+from ..core.likelihoods import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work, make_data, make_work
+from ..core.nodes import Tree, copy_tree, empty_tree, n_leaves
+from ..core.nuts import NutsInfo, NutsWork, make_nuts_work
+from ..core.priors import draw_small_tree, log_prior, make_tree_prior
+from ..core.record import FIRST_STAT, Block, drain, is_full, make_block, record_tree
+from ..core.rules import (
+    FEATURE,
+    GIBBS,
+    LIU,
+    MH,
+    NUDGE,
+    REDRAW,
+    RuleWork,
+    accept,
+    make_rule_work,
+    update_features,
+    update_hard_rules,
+)
+from ..core.target import (
+    Model,
+    constrain,
+    dimension,
+    first_step_on_tree,
+    likelihood,
+    make_model,
+    nuts_on_tree,
+    tempered,
+    unconstrain,
+)
+from ..settings import Settings
+
+MOVES = {"grow": GROW, "prune": PRUNE, "stay": STAY, "feature": FEATURE, "redraw": REDRAW, "nudge": NUDGE}
+WARMUP, SAMPLING = 0, 1
+
+
+class Plan(NamedTuple):
+    """Frozen configuration of the compiled loop."""
+
+    index_update: int
+    double_sided: bool
+    adapt_each: bool
+    """Adapt NUTS inside every transition, as the paper does; otherwise in warm-up only."""
+    inner_steps: int
+    probs: NDArray[np.float64]
+    """[2, 3]; grow, prune, stay in warm-up and sampling."""
+    biased: NDArray[np.bool_]
+    """[2]; the paper's burn-in acceptance, in warm-up and sampling."""
+    target_accept: float
+    max_depth: int
+    n_warmup: int
+    h_warmup: NDArray[np.float64]
+    """[n_warmup]; softness during warm-up (exact adaptation)."""
+    window_end: NDArray[np.bool_]
+    """[n_warmup]; renew the masses after this iteration."""
+    h_adapt: NDArray[np.float64]
+    """[adapt_steps]; softness within a transition (the paper's adaptation)."""
+    adapt_slow: NDArray[np.bool_]
+    """[adapt_steps]; inside the slow windows, where the mass is learnt."""
+    adapt_end: NDArray[np.bool_]
+    """[adapt_steps]; a slow window ends after this step."""
+    h_final: float
+
+
+class State(NamedTuple):
+    """One chain: what the next step needs, and scratch."""
+
+    model: Model
+    tree: Tree
+    proposal: Tree
+    log_like: NDArray[np.float64]
+    """[1]; of ``tree``."""
+    iteration: NDArray[np.int64]
+    """[1]; iterations done."""
+    tuning: Tuning
+    tally: NDArray[np.int64]
+    """[2, moves, 2]; accepted and proposed, in warm-up and sampling."""
+    work: Work
+    rule_work: RuleWork
+    nuts_work: NutsWork
+    vectors: NDArray[np.float64]
+    """[5, dimension]; u, u before, inverse mass, running mean and squares of an adaptation."""
+    places: NDArray[np.int64]
+    """[2, dimension]; kind and depth of each coordinate."""
+    averager: NDArray[np.float64]
+    """[AVERAGER]; of an adaptation within a transition."""
+
+
+U, BEFORE, INVERSE_MASS, RUNNING_MEAN, RUNNING_SQUARES = 0, 1, 2, 3, 4
+
+
+@inlined
+def set_h(model, h):
+    """Change the softness; True where that changed the model."""
+    if model.h[0] == h:
+        return False
+    model.h[:] = h
+    return True
+
+
+@inlined
+def sweep_rules(state, plan, tree, log_like, tally, rng):
+    model = state.model
+    if model.h[0] == 0.0:
+        return update_hard_rules(model, tree, state.work, state.rule_work, log_like, tally, rng)
+    if tree.weights.shape[1] == 0:
+        return update_features(
+            model, tree, state.work, state.rule_work, plan.index_update, log_like, tally, rng
+        )
+    return log_like
+
+
+@inlined
+def masses_and_step_of_size(state, tree, n, adapting):
+    """Fill the masses of these depths; the step of this number of splits, 0 where unknown."""
+    model, tuning = state.model, state.tuning
+    place_of(model, tree, state.places[0], state.places[1])
+    for j in range(n):
+        state.vectors[INVERSE_MASS, j] = tuning.scale[state.places[0, j], state.places[1, j]]
+    splits = n_leaves(tree) - 1
+    if not adapting:
+        return tuning.frozen[splits]
+    averager = tuning.averager[splits]
+    if averager[COUNT] < 0.0:
+        step = nearest_step(tuning.averager, splits, -1.0)
+        if step > 0.0:
+            restart_averager(averager, step)
+        return step
+    return math.exp(averager[LOG_STEP])
+
+
+@inlined
+def nuts(state, plan, tree, log_like, adapting, averager, by_size, rng):
+    """A NUTS step of the tree's continuous parameters.
+
+    ``by_size``: step and masses are those kept for trees of this size. Otherwise they are those of
+    an adaptation within this transition, with the masses in place.
+    """
+    model, tuning = state.model, state.tuning
+    n = unconstrain(model, tree, state.vectors[U])
+    if n == 0:
+        return NutsInfo(np.nan, 0, 0, False, 0.0), log_like, 0.0
+    u, before, inverse_mass = (
+        state.vectors[U, :n],
+        state.vectors[BEFORE, :n],
+        state.vectors[INVERSE_MASS, :n],
+    )
+    for j in range(n):
+        before[j] = u[j]
+    if by_size:
+        step = masses_and_step_of_size(state, tree, n, adapting)
+    elif averager[COUNT] < 0.0:
+        step = 0.0
+    else:
+        step = math.exp(averager[LOG_STEP] if adapting else averager[LOG_STEP_BAR])
+    if step == 0.0:
+        step = first_step_on_tree(model, tree, state.work, u, inverse_mass, state.nuts_work, rng)
+        restart_averager(averager, step)
+    info = nuts_on_tree(
+        model, tree, state.work, u, step, inverse_mass, plan.max_depth, state.nuts_work, rng
+    )
+    rest = constrain(model, u, tree)
+    log_like = 0.0 if model.power[0] == 0.0 else (info.log_density - rest) / model.power[0]
+    if adapting:
+        update_averager(averager, info.accept_stat, plan.target_accept)
+        if by_size:
+            record_moves(tuning, state.places[0], state.places[1], before, u)
+    return info, log_like, step
+
+
+@inlined
+def learn_mass(state, plan, t, n, count):
+    """Running variance of each coordinate over the slow windows of an adaptation."""
+    u, inverse_mass = state.vectors[U], state.vectors[INVERSE_MASS]
+    mean, squares = state.vectors[RUNNING_MEAN], state.vectors[RUNNING_SQUARES]
+    if plan.adapt_slow[t]:
+        count += 1.0
+        for j in range(n):
+            shift = u[j] - mean[j]
+            mean[j] += shift / count
+            squares[j] += shift * (u[j] - mean[j])
+    if plan.adapt_end[t]:
+        for j in range(n):
+            variance = squares[j] / max(count - 1.0, 1.0)
+            inverse_mass[j] = (count * variance + 5e-3) / (count + 5.0)
+            mean[j] = 0.0
+            squares[j] = 0.0
+        count = 0.0
+        restart_averager(state.averager, math.exp(state.averager[LOG_STEP_BAR]))
+    return count
+
+
+@kernel
+def one_side(state, plan, tree, log_like, phase, rules_first, rng):
+    """k retained steps of [rules, NUTS] or [NUTS, rules]; log-likelihood and step of the last.
+
+    With the paper's adaptation they follow its intermediate burn-in: NUTS warmed up from scratch
+    at this topology, through the schedule of h.
+    """
+    never_inline()
+    model, averager = state.model, state.averager
+    tally = state.tally[phase]
+    n_adapt = plan.h_adapt.shape[0]
+    n = dimension(model, tree)
+    if plan.adapt_each:
+        for row in (RUNNING_MEAN, RUNNING_SQUARES):
+            state.vectors[row, :n] = 0.0
+        state.vectors[INVERSE_MASS, :n] = 1.0
+        averager[COUNT] = -1.0
+    else:
+        averager = state.tuning.averager[n_leaves(tree) - 1]
+    count = 0.0
+    info = NutsInfo(np.nan, 0, 0, False, 0.0)
+    step = 0.0
+    for t in range(n_adapt + plan.inner_steps):
+        in_adaptation = t < n_adapt
+        if plan.adapt_each and set_h(model, plan.h_adapt[t] if in_adaptation else plan.h_final):
+            log_like = likelihood(model, tree, state.work)
+        adapting = in_adaptation if plan.adapt_each else phase == WARMUP
+        for half in range(2):
+            if (half == 0) == (rules_first or in_adaptation):
+                log_like = sweep_rules(state, plan, tree, log_like, tally, rng)
+            else:
+                info, log_like, step = nuts(
+                    state, plan, tree, log_like, adapting, averager, not plan.adapt_each, rng
+                )
+        if in_adaptation:
+            count = learn_mass(state, plan, t, n, count)
+    return info, log_like, step
+
+
+@inlined
+def log_posterior(model, tree, log_like):
+    return log_prior(model.family, model.prior, model.leaf_prior, tree) + tempered(model, log_like)
+
+
+@inlined
+def one_iteration(state, plan, phase, rng):
+    """x -> x' (k steps), x' -> x'' (jump) and, double-sided, x'' -> x* (k steps); accept or not.
+
+    Composed, x' is kept whatever becomes of the jump. Double-sided, one decision is made at the
+    end, and x is kept where it is negative (algorithm 1).
+    """
+    model, tree, proposal, tally = state.model, state.tree, state.proposal, state.tally[phase]
+    start = log_posterior(model, tree, state.log_like[0])
+    copy_tree(tree, proposal)
+    log_like = state.log_like[0]
+    info, log_like, step = one_side(state, plan, proposal, log_like, phase, np.bool_(True), rng)
+    if not plan.double_sided:
+        copy_tree(proposal, tree)
+        state.log_like[0] = log_like
+    before = log_posterior(model, proposal, log_like)
+    move, log_q = propose_jump(model, proposal, plan.probs[phase], rng)
+    tally[move, 1] += 1
+    if log_q == -np.inf:
+        return info, step
+    if move != STAY:
+        log_like = likelihood(model, proposal, state.work)
+    after = log_posterior(model, proposal, log_like)
+    if plan.double_sided:
+        info, log_like, step = one_side(
+            state, plan, proposal, log_like, phase, np.bool_(False), rng
+        )
+    log_ratio = after - before + log_q
+    if plan.biased[phase]:
+        log_ratio = log_posterior(model, proposal, log_like) - start + log_q
+    if accept(log_ratio, rng):
+        tally[move, 0] += 1
+        copy_tree(proposal, tree)
+        state.log_like[0] = log_like
+    return info, step
+
+
+@kernel
+def advance(state, plan, block, n, rng):
+    """Up to n iterations, fewer when the block is full; returns how many."""
+    model = state.model
+    if state.iteration[0] == 0 and n > 0:
+        draw_small_tree(model.prior, model.leaf_prior, state.tree, rng)
+        state.log_like[0] = likelihood(model, state.tree, state.work)
+    for done in range(n):
+        t = state.iteration[0]
+        phase = WARMUP if t < plan.n_warmup else SAMPLING
+        if phase == SAMPLING and is_full(block, model.prior.max_leaves):
+            return done
+        if not plan.adapt_each:
+            if set_h(model, plan.h_warmup[t] if phase == WARMUP else plan.h_final):
+                state.log_like[0] = likelihood(model, state.tree, state.work)
+            if t == plan.n_warmup:
+                freeze(state.tuning)
+        info, step = one_iteration(state, plan, phase, rng)
+        if phase == WARMUP:
+            if plan.window_end[t]:
+                end_window(state.tuning)
+        else:
+            row = record_tree(model, state.tree, state.work, block, rng)
+            stats = block.scalars[row, FIRST_STAT:]
+            stats[0] = 1.0 if info.divergent else 0.0
+            stats[1] = info.depth
+            stats[2] = step
+            stats[3] = info.accept_stat
+            stats[4] = info.n_gradients
+        state.iteration[0] = t + 1
+    return n
+
+
+# ------------------------------------------------------------------ assembly
+
+
+@dataclass(frozen=True)
+class RJHMC:
+    """The sampler: configuration shared by its chains."""
+
+    data: Data
+    settings: Settings
+    n_classes: int
+    n_warmup: int
+
+    @classmethod
+    def build(
+        cls,
+        columns: NDArray[np.float64],
+        y: NDArray[np.generic],
+        n_classes: int,
+        settings: Settings,
+        n_warmup: int,
+    ) -> RJHMC:
+        return cls(make_data(columns, y, n_classes), settings, n_classes, n_warmup)
+
+    def start(self, rng: np.random.Generator) -> RJHMCChain:
+        return RJHMCChain(self, rng)
+
+    @property
+    def h(self) -> NDArray[np.float64]:
+        return np.full(self.data.columns.shape[0], float(self.settings.h))
+
+
+class RJHMCChain:
+    """One chain of it: its state, its generator, and room for draws."""
+
+    def __init__(self, sampler: RJHMC, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.plan = make_plan(sampler.settings, sampler.n_warmup)
+        self.state = make_state(sampler)
+        n_weights = self.state.tree.weights.shape[1]
+        self.block = make_block(
+            sampler.settings.max_leaves, n_weights, max(sampler.n_classes, 1)
+        )
+
+    @property
+    def iteration(self) -> int:
+        return int(self.state.iteration[0])
+
+    def advance(self, n: int) -> list[Block]:
+        """Run n iterations; returns the draws made, in one piece or several."""
+        pieces: list[Block] = []
+        while n > 0:
+            n -= advance(self.state, self.plan, self.block, n, self.rng)
+            if self.block.filled[0] > 0:
+                pieces.append(drain(self.block))
+        return pieces
+
+    def compile(self) -> None:
+        """Compile, or load what was compiled before, without moving the chain."""
+        advance(self.state, self.plan, self.block, 0, self.rng)
+
+    def tally(self) -> dict[str, dict[str, tuple[int, int]]]:
+        """phase -> move -> (accepted, proposed), for the moves that were proposed at all."""
+        return {
+            phase: {
+                name: (int(counts[place, 0]), int(counts[place, 1]))
+                for name, place in MOVES.items()
+                if self.state.tally[:, place, 1].any()
+            }
+            for phase, counts in zip(("warmup", "sampling"), self.state.tally, strict=True)
+        }
+
+
+def make_plan(settings: Settings, n_warmup: int) -> Plan:
+    h_init = settings.h if settings.h_init is None else settings.h_init
+    warm_probs = settings.warmup_move_probs or settings.move_probs
+    steps = settings.adapt_steps if settings.adapt == "transition" else 0
+    _, window_end = window_masks(n_warmup)
+    adapt_slow, adapt_end = window_masks(steps)
+    return Plan(
+        index_update={"mh": MH, "liu": LIU, "gibbs": GIBBS}[settings.index_update],
+        double_sided=settings.scheme == "double-sided",
+        adapt_each=settings.adapt == "transition",
+        inner_steps=settings.inner_steps,
+        probs=np.array([warm_probs, settings.move_probs], np.float64),
+        biased=np.array(
+            [settings.warmup_acceptance == "biased", settings.acceptance == "biased"]
+        ),
+        target_accept=settings.target_accept,
+        max_depth=settings.max_nuts_depth,
+        n_warmup=n_warmup,
+        h_warmup=h_schedule(n_warmup, h_init, settings.h),
+        window_end=window_end,
+        h_adapt=h_schedule(steps, h_init, settings.h),
+        adapt_slow=adapt_slow,
+        adapt_end=adapt_end,
+        h_final=float(settings.h),
+    )
+
+
+def family_of(sampler: RJHMC) -> int:
+    if sampler.n_classes:
+        return CLASSES
+    return COLLAPSED if sampler.settings.leaf_means == "collapsed" else MEANS
+
+
+def model_of(sampler: RJHMC, tree: Tree, work: Work) -> Model:
+    settings, n_classes = sampler.settings, sampler.n_classes
+    p = sampler.data.columns.shape[0]
+    leaf_prior = LeafPrior(
+        class_prior=np.broadcast_to(np.asarray(settings.class_prior, float), (n_classes,)).copy(),
+        mu_mean=float(settings.mu_prior[0]),
+        mu_sd=float(settings.mu_prior[1]),
+        sigma_shape=float(settings.sigma_prior[0]),
+        sigma_scale=float(settings.sigma_prior[1]),
+    )
+    prior = make_tree_prior(
+        p,
+        alpha_split=settings.alpha_split,
+        beta_split=settings.beta_split,
+        min_leaves=settings.min_leaves,
+        max_leaves=settings.max_leaves,
+        tau_prior=settings.tau_prior,
+        feature_prior=settings.feature_prior,
+        weight_prior=settings.weight_prior,
+    )
+    h = np.full(p, float(settings.h))
+    power = float(settings.likelihood_power)
+    return make_model(family_of(sampler), sampler.data, prior, leaf_prior, h, power, tree, work)
+
+
+def make_state(sampler: RJHMC) -> State:
+    settings = sampler.settings
+    p = sampler.data.columns.shape[0]
+    n_weights = p if settings.method == "hmc-dfi" else 0
+    capacity = settings.max_leaves
+    tree = empty_tree(capacity, n_weights)
+    work = make_work(sampler.data, capacity, sampler.n_classes, n_weights, family_of(sampler))
+    largest = max(n_weights, 1) * (capacity - 1) + capacity + 1
+    return State(
+        model=model_of(sampler, tree, work),
+        tree=tree,
+        proposal=empty_tree(capacity, n_weights),
+        log_like=np.zeros(1),
+        iteration=np.zeros(1, np.int64),
+        tuning=make_tuning(capacity),
+        tally=np.zeros((2, len(MOVES), 2), np.int64),
+        work=work,
+        rule_work=make_rule_work(capacity, p),
+        nuts_work=make_nuts_work(largest, settings.max_nuts_depth),
+        vectors=np.zeros((5, largest)),
+        places=np.zeros((2, largest), np.int64),
+        averager=np.zeros(AVERAGER),
+    )

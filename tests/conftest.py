@@ -1,0 +1,22 @@
+"""Shared by all tests: seeds come from the test's name, so that no test picks a lucky one."""
+
+from __future__ import annotations
+
+import zlib
+
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture
+def seed(request) -> int:
+    """An integer that depends on the test's name and parameters alone."""
+    return zlib.crc32(request.node.nodeid.split("::", 1)[-1].encode())
+
+
+@pytest.fixture
+def rng(seed) -> np.random.Generator:
+    return np.random.default_rng(seed)

@@ -1,0 +1,439 @@
+"""What a user of the estimators sees: results, reproducibility, and a clear word on bad input."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
+from hamiltree.datasets import make_cgm
+from hamiltree.parameters import expected_leaves
+from hamiltree.settings import METHODS, PRESETS, Settings
+
+SHORT = {"n_chains": 2, "n_warmup": 50, "n_draws": 30, "random_state": 7}
+ESTIMATORS = [BayesianTreeClassifier, BayesianTreeRegressor]
+
+
+def grid_data(n=60, columns=2):
+    """Rows on a dyadic grid, so that exact changes of units are exact; y follows column 0."""
+    rng = np.random.default_rng(20)
+    X = rng.integers(0, 64, size=(n, columns)) / 16.0
+    return X, (X[:, 0] > 2.0).astype(int)
+
+
+def target_for(estimator, labels):
+    """Class codes for a classifier, numbers around them for a regressor."""
+    if issubclass(estimator, BayesianTreeClassifier):
+        return labels
+    return 3.0 * labels + np.random.default_rng(21).normal(0, 0.1, size=len(labels))
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    X, y = grid_data()
+    labels = np.array(["apple", "pear"])[y]
+    return BayesianTreeClassifier(**SHORT).fit(X, labels), X, labels
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    data = make_cgm(200, random_state=1)
+    return BayesianTreeRegressor(**SHORT).fit(data.data, data.target), data.data, data.target
+
+
+# ---------------------------------------------------------------------- results
+
+
+def test_classifier_predicts_labels_of_any_type(classifier):
+    model, X, labels = classifier
+    probabilities = model.predict_proba(X)
+    assert model.classes_.tolist() == ["apple", "pear"]
+    assert probabilities.shape == (60, 2)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[probabilities.argmax(axis=1)])
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(probabilities))
+    assert model.score(X, labels) > 0.9  # one noiseless split
+
+
+def test_regressor_predicts_in_the_users_units(regressor):
+    model, X, y = regressor
+    mean, sd = model.predict(X, return_std=True)
+    np.testing.assert_allclose(mean, model.predict(X), rtol=1e-12)
+    assert model.score(X, y) > 0.5
+    draws = model.posterior_.predict_draws(X).reshape(-1, len(X))
+    sigma = model.posterior_.sigma.ravel()
+    np.testing.assert_allclose(mean, draws.mean(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(sd**2, draws.var(axis=0) + np.mean(sigma**2), rtol=1e-8)
+
+
+def test_regression_intervals_hold_their_share_of_the_predictive_mixture(regressor):
+    model, X, _ = regressor
+    lower, upper = model.predict_interval(X[:20], coverage=0.8).T
+    means = model.posterior_.predict_draws(X[:20]).reshape(-1, 20)
+    sigma = model.posterior_.sigma.reshape(-1, 1)
+    np.testing.assert_allclose(ndtr((lower - means) / sigma).mean(axis=0), 0.1, atol=1e-6)
+    np.testing.assert_allclose(ndtr((upper - means) / sigma).mean(axis=0), 0.9, atol=1e-6)
+
+
+def test_classification_intervals_are_ordered_and_repeatable(classifier):
+    model, X, _ = classifier
+    interval = model.predict_interval(X, coverage=0.9)
+    assert interval.shape == (60, 2, 2)
+    assert (interval[..., 0] <= interval[..., 1]).all()
+    assert (interval >= 0).all()
+    assert (interval <= 1).all()
+    np.testing.assert_array_equal(interval, model.predict_interval(X, coverage=0.9))
+    narrow = model.predict_interval(X, coverage=0.5)
+    assert (narrow[..., 0] >= interval[..., 0]).all()
+    assert (narrow[..., 1] <= interval[..., 1]).all()
+    # Leaves of some 30 rows leave their class probability uncertain even when all trees agree.
+    assert (interval[..., 1] - interval[..., 0]).mean() > 0.02
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, -0.5, 90, float("nan")])
+def test_coverage_must_be_a_probability(classifier, regressor, coverage):
+    for model, X, _ in (classifier, regressor):
+        with pytest.raises(ValueError, match="coverage must be between 0 and 1"):
+            model.predict_interval(X, coverage)
+
+
+def test_predictive_samples_have_the_predictive_moments(regressor, classifier):
+    model, X, _ = regressor
+    X, n = X[:30], 6000
+    samples = model.sample_predictive(X, n_samples=n, random_state=3)
+    assert samples.shape == (n, 30)
+    mean, sd = model.predict(X, return_std=True)
+    # Five standard errors over 30 rows: a false alarm in 50,000 runs.
+    assert (np.abs(samples.mean(axis=0) - mean) < 5 * sd / np.sqrt(n)).all()
+    np.testing.assert_array_equal(samples, model.sample_predictive(X, n, random_state=3))
+    model, X, _ = classifier
+    labels = model.sample_predictive(X, n_samples=n, random_state=3)
+    p = model.predict_proba(X)[:, 1]
+    # The leaves' Dirichlet draws, one a draw and repetition, are shared by n samples.
+    error = np.sqrt(p * (1 - p) / n)
+    assert (np.abs((labels == "pear").mean(axis=0) - p) < 5 * error + 1e-12).all()
+
+
+def test_predictive_samples_use_every_draw_once_by_default(regressor, classifier):
+    for model, X, _ in (regressor, classifier):
+        assert model.sample_predictive(X[:3]).shape == (60, 3)
+        assert model.sample_predictive(X[:3], n_samples=7).shape == (7, 3)
+        with pytest.raises(ValueError, match="n_samples"):
+            model.sample_predictive(X, n_samples=0)
+
+
+def test_single_tree_score_is_the_mean_over_trees(regressor, classifier):
+    model, X, y = regressor
+    trees = model.posterior_.predict_single_trees(X)
+    assert model.single_tree_score(X, y) == pytest.approx(np.mean((trees - y) ** 2), rel=1e-12)
+    model, X, labels = classifier
+    trees = model.posterior_.predict_single_trees(X)
+    assert model.single_tree_score(X, labels) == pytest.approx(np.mean(trees == labels), rel=1e-12)
+
+
+def test_importances_name_the_column_that_matters():
+    X, y = grid_data(columns=3)
+    X = np.column_stack([np.ones(60), X])
+    with pytest.warns(UserWarning, match="constant columns: x0"):
+        model = BayesianTreeClassifier(**SHORT).fit(X, y)
+    importances = model.feature_importances_
+    assert importances.shape == (4,)
+    assert importances[0] == 0
+    assert importances.argmax() == 1
+    model = BayesianTreeClassifier(method="hmc-dfi", **SHORT).fit(X[:, 1:], y)
+    assert not hasattr(model, "feature_importances_")
+
+
+# ---------------------------------------------------------------------- conventions
+
+
+def test_pandas_names_are_kept_and_checked():
+    pandas = pytest.importorskip("pandas")
+    X, y = grid_data()
+    table = pandas.DataFrame(X, columns=["age", "dose"])
+    model = BayesianTreeClassifier(**SHORT).fit(table, pandas.Series(y, name="outcome"))
+    assert model.feature_names_in_.tolist() == ["age", "dose"]
+    assert model.posterior_.preprocessing.feature_names == ("age", "dose")
+    assert "age" in model.posterior_.tree(0, -1).to_text()
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(table[["dose", "age"]])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_clone_pickle_and_preset(estimator):
+    X, labels = grid_data()
+    model = estimator(**SHORT, move_probs=[0.3, 0.3, 0.4], h=np.float64(0.05))
+    model.fit(X, target_for(estimator, labels))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    assert clone(model).get_params() == model.get_params()
+    settings = model.posterior_.settings
+    assert (settings.h, settings.move_probs) == (0.05, (0.3, 0.3, 0.4))
+    assert type(settings.h) is float
+
+
+def test_grid_search_and_pipeline():
+    X, y = grid_data()
+    search = GridSearchCV(BayesianTreeClassifier(**SHORT), {"h": [0.0, 0.05]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.8
+    pipeline = make_pipeline(StandardScaler(), BayesianTreeRegressor(**SHORT))
+    assert pipeline.fit(X, 1.0 * y).score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_draws_whatever_n_jobs(estimator, method):
+    X, labels = grid_data()
+    y = target_for(estimator, labels)
+    models = [
+        estimator(**{**SHORT, "n_chains": 3}, method=method, n_jobs=n_jobs).fit(X, y)
+        for n_jobs in (1, 3)
+    ]
+    first, second = (model.posterior_ for model in models)
+    np.testing.assert_array_equal(first.log_posterior, second.log_posterior)
+    np.testing.assert_array_equal(first.draws.threshold, second.draws.threshold)
+    np.testing.assert_array_equal(models[0].predict(X), models[1].predict(X))
+    other = estimator(**{**SHORT, "n_chains": 3, "random_state": 8}, method=method).fit(X, y)
+    assert not np.array_equal(first.log_posterior, other.posterior_.log_posterior)
+    state = np.random.RandomState(5)
+    assert estimator(**{**SHORT, "random_state": state}).fit(X, y).posterior_.n_chains == 2
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("method", METHODS)
+def test_predictions_do_not_change_with_the_units_of_the_inputs(estimator, method):
+    X, labels = grid_data()
+    y = target_for(estimator, labels)
+    scale, shift = np.array([2.0**30, 2.0**-20]), np.array([0.0, 3.0])
+    before = estimator(**SHORT, method=method).fit(X, y)
+    after = estimator(**SHORT, method=method).fit(X * scale + shift, y)
+    np.testing.assert_array_equal(before.predict(X), after.predict(X * scale + shift))
+    np.testing.assert_array_equal(
+        before.predict_interval(X), after.predict_interval(X * scale + shift)
+    )
+
+
+def test_predictions_follow_the_units_of_the_target():
+    X, labels = grid_data()
+    y = target_for(BayesianTreeRegressor, labels)
+    before = BayesianTreeRegressor(**SHORT).fit(X, y)
+    after = BayesianTreeRegressor(**SHORT).fit(X, 2.0**20 * y)
+    np.testing.assert_array_equal(2.0**20 * before.predict(X), after.predict(X))
+    np.testing.assert_array_equal(2.0**20 * before.posterior_.sigma, after.posterior_.sigma)
+
+
+@pytest.mark.parametrize("magnitude", [1e-300, 1e300])
+def test_extreme_magnitudes_give_finite_answers(magnitude):
+    X, labels = grid_data()
+    y = target_for(BayesianTreeRegressor, labels)
+    model = BayesianTreeRegressor(**SHORT).fit(X / 4 * magnitude, y / 4 * magnitude)
+    for answer in (*model.predict(X / 4 * magnitude, return_std=True), model.predict_interval(X)):
+        assert np.isfinite(answer).all()
+
+
+def test_raw_targets_on_request():
+    X, labels = grid_data()
+    y = target_for(BayesianTreeRegressor, labels)
+    model = BayesianTreeRegressor(**SHORT, standardize=False).fit(X, y)
+    assert (model.posterior_.preprocessing.y_mean, model.posterior_.preprocessing.y_sd) == (0, 1)
+    assert model.score(X, y) > 0.5
+
+
+def test_a_constant_target_is_predicted():
+    X, _ = grid_data()
+    with pytest.warns(UserWarning, match="target is constant"):
+        model = BayesianTreeRegressor(**SHORT).fit(X, np.full(60, 1e6))
+    # Standardised with sd 1 and 60 rows of 0 against a prior of sd 1.
+    assert np.abs(model.predict(X) - 1e6).max() < 1.0
+
+
+# ---------------------------------------------------------------------- a word on the run
+
+
+def test_a_run_that_is_far_too_short_warns():
+    X, y = grid_data()
+    with pytest.warns(ConvergenceWarning, match="far too few; run longer: n_warmup="):
+        BayesianTreeClassifier(**SHORT).fit(X, y)
+
+
+def test_an_interrupted_run_keeps_its_draws_and_says_so(monkeypatch):
+    from dataclasses import replace
+
+    def interrupted(*args, **kwargs):
+        draws, info = sample(*args, **{**kwargs, "n_draws": 5})
+        return draws, replace(info, interrupted=True)
+
+    sample = run.sample
+    monkeypatch.setattr(run, "sample", interrupted)
+    X, y = grid_data()
+    with pytest.warns(UserWarning, match="interrupted: kept the 5 of 30 draws a chain"):
+        model = BayesianTreeClassifier(**SHORT).fit(X, y)
+    assert model.predict(X).shape == (60,)
+
+
+def test_nothing_is_predicted_before_fit():
+    for model in (BayesianTreeClassifier(), BayesianTreeRegressor()):
+        for call in (model.predict, model.predict_interval, model.sample_predictive):
+            with pytest.raises(NotFittedError):
+                call([[1.0]])
+        assert not hasattr(model, "feature_importances_")
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[1.0], [np.nan], [2.0]], [0, 1, 0], "Input X contains NaN"),
+        ([[1.0], [np.inf], [2.0]], [0, 1, 0], "Input X contains infinity"),
+        ([[1.0], [3.0], [2.0]], [0, np.nan, 1], "Input y contains NaN"),
+        ([[1.0]], [0], r"Found array with 1 sample\(s\).*minimum of 2"),
+        ([[1.0], [2.0]], [0, 1, 1], "inconsistent numbers of samples"),
+        ([[1.0, 2.0], [1.0, 2.0]], [0, 1], "every column of X is constant"),
+        ([["a"], ["b"]], [0, 1], "could not convert string to float"),
+    ],
+)
+def test_bad_data_is_refused(estimator, X, y, message):
+    with pytest.raises(ValueError, match=message):
+        estimator(**SHORT).fit(X, y)
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ValueError, match="needs at least 2 classes; got 1 class"):
+        BayesianTreeClassifier(**SHORT).fit([[1.0], [2.0]], ["a", "a"])
+    with pytest.raises(ValueError, match="continuous"):
+        BayesianTreeClassifier(**SHORT).fit([[1.0], [2.0]], [0.5, 1.25])
+
+
+MOVES = r"three probabilities \(grow, prune, stay\) that sum to 1"
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"method": "bart"}, "(?=.*'hmc-df')(?=.*'hmc-dfi').*Got 'bart'"),
+        ({"method": None}, "'method' parameter"),
+        ({"preset": "fast"}, "'paper'"),
+        ({"moves": "wild"}, "'prior'"),
+        ({"h": -0.1}, r"'h' parameter .* must be a float in the range \[0"),
+        ({"h": float("inf")}, "'h' parameter"),
+        ({"h": 1e-12}, r"h must be 0 \(hard splits\) or at least 1e-09"),
+        ({"h_init": -1}, "'h_init' parameter"),
+        ({"move_probs": (0.5, 0.4, 0.2)}, "move_probs must be " + MOVES),
+        ({"move_probs": (1.2, -0.1, -0.1)}, "move_probs must be " + MOVES),
+        ({"move_probs": (0.5, 0.5)}, "move_probs must be " + MOVES),
+        ({"move_probs": ("a", "b", "c")}, "move_probs must be " + MOVES),
+        ({"move_probs": (0.5, 0.0, 0.5)}, "both grow and shrink, or neither"),
+        ({"warmup_move_probs": (0.5, 0.4, 0.2)}, "warmup_move_probs must be " + MOVES),
+        ({"target_accept": 1.0}, "'target_accept' parameter"),
+        ({"alpha_split": 0.0}, "'alpha_split' parameter"),
+        ({"alpha_split": float("inf")}, "'alpha_split' parameter"),
+        ({"beta_split": -1.0}, "'beta_split' parameter"),
+        ({"tau_prior": (1.0, 0.0)}, "tau_prior must be two positive numbers"),
+        ({"tau_prior": (1.0,)}, "tau_prior must be two positive numbers"),
+        ({"feature_prior": [1.0, 2.0, 3.0]}, "feature_prior must be 2 positive numbers"),
+        ({"feature_prior": [1.0, 0.0]}, "feature_prior must be 2 positive numbers"),
+        ({"weight_prior": 0}, "'weight_prior' parameter"),
+        ({"min_leaves": 9, "max_leaves": 8}, "min_leaves=9 is larger than max_leaves=8"),
+        ({"n_draws": 0}, "'n_draws' parameter"),
+        ({"n_chains": 2.5}, "'n_chains' parameter"),
+        ({"n_warmup": -1}, "'n_warmup' parameter"),
+        ({"acceptance": "always"}, "'exact'"),
+        ({"random_state": "today"}, "'random_state' parameter"),
+    ],
+)
+def test_bad_parameters_are_refused(estimator, parameters, message):
+    X, y = grid_data()
+    with pytest.raises(ValueError, match=message):
+        estimator(**{**SHORT, **parameters}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameters", "message"),
+    [
+        (BayesianTreeClassifier, {"class_prior": 0.0}, "'class_prior' parameter|class_prior must"),
+        (BayesianTreeClassifier, {"class_prior": [1.0]}, "one for each of the 2 classes"),
+        (BayesianTreeClassifier, {"class_prior": [1.0, -1.0]}, "one for each of the 2 classes"),
+        (BayesianTreeRegressor, {"mu_prior": (0.0, 0.0)}, "a mean and a positive sd"),
+        (BayesianTreeRegressor, {"mu_prior": (0.0,)}, "a mean and a positive sd"),
+        (BayesianTreeRegressor, {"sigma_prior": (0.0, 1.0)}, "two positive numbers"),
+        (BayesianTreeRegressor, {"leaf_means": "both"}, "'collapsed'"),
+        (BayesianTreeRegressor, {"standardize": "no"}, "'standardize' parameter"),
+    ],
+)
+def test_bad_priors_are_refused(estimator, parameters, message):
+    X, y = grid_data()
+    with pytest.raises(ValueError, match=message):
+        estimator(**{**SHORT, **parameters}).fit(X, y)
+
+
+def test_good_priors_reach_the_sampler():
+    X, y = grid_data()
+    X = np.column_stack([X[:, :1], np.zeros(60), X[:, 1:]])
+    with pytest.warns(UserWarning, match="constant"):
+        model = BayesianTreeClassifier(
+            **SHORT, feature_prior=[1.0, 5.0, 3.0], class_prior=np.array([1.0, 2.0])
+        ).fit(X, y)
+    settings = model.posterior_.settings
+    assert settings.feature_prior == (1.0, 3.0)  # the constant column is not the model's
+    assert settings.class_prior == (1.0, 2.0)
+
+
+# ---------------------------------------------------------------------- the prior of the topology
+
+
+def test_expected_leaves_of_known_priors():
+    # beta = 0: a Galton-Watson tree with L = 1 - a + 2 a L, so L = (1 - a) / (1 - 2 a).
+    for alpha in (0.1, 0.3, 0.45):
+        assert expected_leaves(alpha, 0.0, 1e6) == pytest.approx((1 - alpha) / (1 - 2 * alpha))
+    # Splits only at depths 0 and 1 matter when beta is large: 1 + a + 2 a a 2^-beta + ...
+    assert expected_leaves(0.95, 30.0, 256) == pytest.approx(1.95, abs=1e-8)
+    assert expected_leaves(0.5, 0.0, 256) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("parameters", "warns"),
+    [({}, False), ({"preset": "paper"}, False), ({"alpha_split": 0.6, "beta_split": 0.0}, True),
+     ({"alpha_split": 0.4, "beta_split": 0.0}, False), ({"alpha_split": 50.0}, True),
+     ({"alpha_split": 0.95, "beta_split": 0.2}, True)],
+)  # fmt: skip
+def test_a_prior_of_endless_trees_warns(parameters, warns, monkeypatch):
+    def stop(*args, **kwargs):
+        raise InterruptedError  # the warning comes first, and such a run would be long
+
+    monkeypatch.setattr(run, "sample", stop)
+    X, y = grid_data()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(InterruptedError):
+            BayesianTreeClassifier(**{**SHORT, **parameters}).fit(X, y)
+    assert warns == any("max_leaves cuts them off" in str(w.message) for w in caught)
+
+
+# ---------------------------------------------------------------------- documentation
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_parameter_is_documented_with_its_defaults(estimator):
+    for name in estimator().get_params():
+        assert f"    {name} : " in estimator.__doc__
+    assert "None means 0.01, or 0.025 with" in estimator.__doc__
+    assert "{parameters}" not in estimator.__doc__
+
+
+def test_every_setting_has_its_parameter():
+    known = set(BayesianTreeClassifier().get_params()) | set(BayesianTreeRegressor().get_params())
+    assert set(vars(Settings())) - known == {"likelihood_power"}
+    assert set(PRESETS["paper"]) <= known
