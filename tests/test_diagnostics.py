@@ -6,10 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from fake_draws import fake_posterior
 
 from hamiltree.diagnostics import diagnose
 from hamiltree.posterior import Posterior
+
+from .fake_draws import fake_posterior
 
 
 def chains(rng, *, n_chains=4, n_draws=500, log_posterior=None, n_leaves=None, **changes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def test_only_the_diagnostics_call_arviz():
 
 
 def test_the_reader_of_imports_reads_them(tmp_path, monkeypatch):
-    monkeypatch.setattr("test_imports.PACKAGE", tmp_path)
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
     (tmp_path / "core").mkdir()
     file = tmp_path / "core" / "bad.py"
     file.write_text(

@@ -8,12 +8,13 @@ import pickle
 
 import numpy as np
 import pytest
-from fake_draws import P, fake_draws, fake_posterior, fake_rows
 from scipy import stats
 
 from hamiltree import posterior as posterior_module
 from hamiltree.core.predict import most_likely_leaf
 from hamiltree.posterior import Posterior
+
+from .fake_draws import P, fake_draws, fake_posterior, fake_rows
 
 
 def walk(draws, t, x, i=None, reach=1.0):

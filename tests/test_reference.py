@@ -6,10 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from reference import exact, model
-from reference import stats as check
-from reference.model import Leaf, Prior, Split
 from scipy import stats
+
+from .reference import exact, model
+from .reference import stats as check
+from .reference.model import Leaf, Prior, Split
 
 CASES = list(itertools.product(model.TOYS, ("hmc-df", "hmc-dfi"), (0.1, 0.0)))
 

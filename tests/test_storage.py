@@ -8,11 +8,12 @@ import os
 import netCDF4
 import numpy as np
 import pytest
-from fake_draws import fake_posterior, fake_rows
 
 from hamiltree.draws import Draws
 from hamiltree.posterior import Posterior
 from hamiltree.storage import FileFormatError
+
+from .fake_draws import fake_posterior, fake_rows
 
 
 def replaced(post, **changes):

@@ -9,9 +9,10 @@ import json
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from fake_draws import fake_posterior, fake_rows
 
 from hamiltree.plots import plot_leaves, plot_trace
+
+from .fake_draws import fake_posterior, fake_rows
 
 
 @pytest.fixture(autouse=True)

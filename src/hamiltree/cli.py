@@ -6,14 +6,20 @@ import platform
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numba
+import numpy as np
 import typer
 from rich.console import Console
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
 
-if TYPE_CHECKING:
-    from .posterior import Posterior
-    from .tree import Tree
+from . import __version__
+from .datasets import load_bcw
+from .estimators import BayesianTreeClassifier
+from .posterior import Posterior
+from .tree import Tree
 
 app = typer.Typer(
     help="Bayesian decision trees by Hamiltonian Monte Carlo.",
@@ -26,10 +32,6 @@ console = Console(highlight=False, soft_wrap=True)
 @app.command()
 def version() -> None:
     """Print the versions of hamiltree, Python and numba."""
-    import numba
-
-    from . import __version__
-
     console.print(
         f"hamiltree {__version__} (Python {platform.python_version()}, numba {numba.__version__})"
     )
@@ -41,17 +43,6 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of the split and of the sampler.")] = 0,
 ) -> None:
     """Fit trees to biopsies of breast tumours, and show what the posterior knows."""
-    # Imported here so that --help and version answer at once.
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import numpy as np
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.model_selection import train_test_split
-
-    from .datasets import load_bcw
-    from .estimators import BayesianTreeClassifier
-
     data = load_bcw(as_frame=True)
     labels = data.target_names[data.target]
     X, X_test, y, y_test = train_test_split(
@@ -91,10 +82,13 @@ def demo(
 
 
 def _save_plots(posterior: Posterior, tree: Tree, out: Path) -> list[Path]:
+    # Loading matplotlib takes a second, which no other command should wait for.
+    import matplotlib
     import matplotlib.pyplot as plt
 
     from .plots import plot_leaves, plot_trace
 
+    matplotlib.use("Agg")
     out.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, draw in {

@@ -179,7 +179,7 @@ def _warn_of_endless_growth(settings: Settings) -> None:
             f"the prior's trees have more than max_leaves={limit} leaves on average, so that "
             "max_leaves cuts them off; lower alpha_split or raise beta_split",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

@@ -25,6 +25,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from .core.record import SCALARS, Block
 from .draws import Draws, RunInfo
 from .samplers.rjhmc import RJHMC
+from .samplers.smc import SMC
 from .settings import Settings
 
 BLOCK_SECONDS = 0.25
@@ -32,8 +33,14 @@ BLOCK_SECONDS = 0.25
 ANNOUNCE_AFTER = 2.0
 """Loading compiled code takes less than this; whatever takes longer is compilation."""
 
-_STATS = ("divergent", "nuts_depth", "step_size", "accept_stat", "n_gradients")
-_STAT_TYPES = {"divergent": np.bool_, "nuts_depth": np.int64, "n_gradients": np.int64}
+_NUTS_STATS = ("divergent", "nuts_depth", "step_size", "accept_stat", "n_gradients")
+_STATS = {"hmc-df": _NUTS_STATS, "hmc-dfi": _NUTS_STATS, "smc": ("founder",)}
+_STAT_TYPES = {
+    "divergent": np.bool_,
+    "nuts_depth": np.int64,
+    "n_gradients": np.int64,
+    "founder": np.int64,
+}
 
 
 @dataclass(frozen=True)
@@ -64,8 +71,13 @@ class Sampler(Protocol):
     def start(self, rng: np.random.Generator) -> Chain: ...
 
 
-def build_sampler(problem: Problem, settings: Settings, n_warmup: int) -> Sampler:
-    return RJHMC.build(problem.columns, problem.y, problem.n_classes, settings, n_warmup)
+def build_sampler(
+    problem: Problem, settings: Settings, n_warmup: int, n_draws: int
+) -> Sampler:
+    data = (problem.columns, problem.y, problem.n_classes)
+    if settings.method == "smc":
+        return SMC.build(*data, settings, n_draws)
+    return RJHMC.build(*data, settings, n_warmup)
 
 
 def sample(
@@ -81,36 +93,53 @@ def sample(
 ) -> tuple[Draws, RunInfo]:
     """Run the chains; Ctrl-C keeps the draws that every chain has made by then.
 
+    SMC has no warm-up, and its particles are of no use until all of them are complete: it runs
+    until every island has handed them over, and Ctrl-C leaves nothing to keep.
+
     ``progress``: None shows a bar when standard error is a terminal.
     """
     started = time.perf_counter()
-    sampler = build_sampler(problem, settings, n_warmup)
+    sampler = build_sampler(problem, settings, n_warmup, n_draws)
+    total = None if settings.method == "smc" else n_warmup + n_draws
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     generators = [np.random.Generator(np.random.PCG64(s)) for s in root.spawn(n_chains)]
     with _announced_compilation():
         chains = [sampler.start(rng) for rng in generators]
         chains[0].compile()
     pieces: list[list[Block]] = [[] for _ in chains]
-    with _progress_bar(n_chains * (n_warmup + n_draws), progress) as report:
-        interrupted = _advance_all(chains, pieces, n_warmup + n_draws, n_jobs, report)
+    with _progress_bar(None if total is None else n_chains * total, progress) as report:
+        interrupted = _advance_all(chains, pieces, total, n_jobs, report)
     kept = min(sum(len(b.n_nodes) for b in chain_pieces) for chain_pieces in pieces)
     if kept == 0:
+        stage = "before the particles were complete" if total is None else "during warm-up"
         raise KeyboardInterrupt(
-            "stopped during warm-up: no draws had been made yet, so there is nothing to keep"
+            f"stopped {stage}: no draws had been made yet, so there is nothing to keep"
         )
-    draws, stats = _gather(pieces, kept, sampler.h)
-    info = RunInfo(_gather_tallies(chains), stats, time.perf_counter() - started, interrupted)
+    draws, scalar = _gather(pieces, kept, sampler.h)
+    info = RunInfo(
+        acceptance=_gather_tallies(chains),
+        stats={
+            name: scalar[name].astype(_STAT_TYPES.get(name, np.float64))
+            for name in _STATS.get(settings.method, ())
+        },
+        seconds=time.perf_counter() - started,
+        interrupted=interrupted,
+        log_evidence=_log_evidence(scalar["log_weight"]) if settings.method == "smc" else None,
+    )
     return draws, info
 
 
 def _advance_all(
     chains: list[Chain],
     pieces: list[list[Block]],
-    total: int,
+    total: int | None,
     n_jobs: int | None,
     report: _Report,
 ) -> bool:
-    """Advance all chains to ``total`` iterations in blocks; True where Ctrl-C ended it."""
+    """Advance all chains to ``total`` iterations in blocks; True where Ctrl-C ended it.
+
+    Without a total, until each has handed over its draws, which it does in one piece.
+    """
 
     def work(k: int, n: int) -> None:
         pieces[k].extend(chains[k].advance(n))
@@ -121,8 +150,8 @@ def _advance_all(
     # A pool of our own rather than joblib's: on Ctrl-C the blocks under way must finish (a
     # fraction of a second) before their draws are collected, which joblib's pools do not offer.
     with ThreadPoolExecutor(threads, thread_name_prefix="hamiltree") as pool:
-        while done < total:
-            n = min(block, total - done)
+        while done < total if total is not None else not all(pieces):
+            n = block if total is None else min(block, total - done)
             begun = time.perf_counter()
             futures = [pool.submit(work, k, n) for k in range(len(chains))]
             try:
@@ -141,8 +170,8 @@ def _advance_all(
 
 def _gather(
     pieces: list[list[Block]], kept: int, h: NDArray[np.float64]
-) -> tuple[Draws, dict[str, NDArray[np.generic]]]:
-    """The first ``kept`` draws of every chain, flat, and their statistics."""
+) -> tuple[Draws, dict[str, NDArray[np.float64]]]:
+    """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw]."""
     parts: dict[str, list[NDArray[np.generic]]] = {}
     tables, counts = [], []
     for chain in pieces:
@@ -163,9 +192,9 @@ def _gather(
     table = np.stack(tables)  # chain, draw, scalar
     scalar = {name: table[:, :, j] for j, name in enumerate(SCALARS)}
     flat = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-    n_chains = len(pieces)
+    weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())
     draws = Draws(
-        n_chains=n_chains,
+        n_chains=len(pieces),
         n_draws=kept,
         node_offset=np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64),
         size=flat["size"].astype(np.int32, copy=False),
@@ -179,10 +208,15 @@ def _gather(
         log_likelihood=scalar["log_likelihood"].copy(),
         log_posterior=scalar["log_posterior"].copy(),
         sigma=scalar["sigma"].copy(),
-        weights_of_draws=np.full((n_chains, kept), 1.0 / (n_chains * kept)),
+        weights_of_draws=weight / weight.sum(),
     )
-    stats = {name: scalar[name].astype(_STAT_TYPES.get(name, np.float64)) for name in _STATS}
-    return draws, stats
+    return draws, scalar
+
+
+def _log_evidence(log_weight: NDArray[np.float64]) -> float:
+    """Log of the mean over islands of their estimates, which are the sums of their weights."""
+    top = log_weight.max()
+    return float(top + np.log(np.exp(log_weight - top).sum(axis=1).mean()))
 
 
 def _gather_tallies(
@@ -225,17 +259,13 @@ def _announced_compilation() -> Iterator[None]:
 
 
 @contextmanager
-def _progress_bar(total: int, show: bool | None) -> Iterator[_Report]:
+def _progress_bar(total: int | None, show: bool | None) -> Iterator[_Report]:
     console = Console(stderr=True)
     if not (console.is_terminal if show is None else show):
         yield lambda iterations: None
         return
-    columns = (
-        TextColumn("sampling"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} iterations"),
-        TimeRemainingColumn(),
-    )
+    count = "{task.completed:,.0f}" + (" decisions" if total is None else " of {task.total:,.0f} iterations")
+    columns = (TextColumn("sampling"), BarColumn(), TextColumn(count), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("sampling", total=total)
         yield lambda iterations: bar.advance(task, iterations)

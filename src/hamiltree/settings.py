@@ -34,6 +34,13 @@ class Settings:
     mu_prior: tuple[float, float] = (0.0, 1.0)
     sigma_prior: tuple[float, float] = (1.5, 1.5)
     likelihood_power: float = 1.0
+    # --- the model, hard splits (CGM, WU, SMC); docs/symbols.md has the symbols of tables 3 and 4
+    rule_prior: str = "uniform"
+    variance: str = "leaf"
+    variance_prior: tuple[float, float] = (1.5, 0.5)
+    mean_prior: tuple[float, float] = (0.0, 0.1)
+    expected_splits: float = 3.0
+    left_share: float = 0.5
     # --- the sampler
     leaf_means: str = "collapsed"
     h_init: float | None = None
@@ -48,6 +55,14 @@ class Settings:
     warmup_acceptance: str = "exact"
     target_accept: float = 0.8
     max_nuts_depth: int = 10
+    # --- the samplers of hard splits
+    proposals: int = 100
+    triples: int = 25
+    # --- SMC
+    split_proposal: str = "posterior"
+    resampling: str = "systematic"
+    ess_threshold: float = 0.1
+    min_size: int = 1
 
 
 # The authors' settings (the paper, section 4, and what their implementation adds). alpha_split,

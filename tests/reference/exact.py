@@ -283,7 +283,7 @@ def _soft_regression_mass(toy: Toy, rules: Rules, sigma: Array, prior: Prior) ->
     return {s: mass[k].T if k else mass[k, :1].T for k, s in enumerate(SHAPES)}
 
 
-_compiled = njit(cache=True, fastmath=True, error_model="numpy")
+_compiled = njit(fastmath=True, error_model="numpy")  # not cached: 4 s, and never stale
 
 
 @_compiled

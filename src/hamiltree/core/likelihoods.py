@@ -137,9 +137,9 @@ def make_work(data: Data, max_leaves: int, n_classes: int, n_weights: int, famil
 
 @kernel
 def digamma(x):
-    """Derivative of lgamma for x > 0: recurrence up to 6, then the asymptotic series."""
+    """Derivative of lgamma for x > 0: recurrence up to 8, then the asymptotic series."""
     result = 0.0
-    while x < 6.0:
+    while x < 8.0:
         result -= 1.0 / x
         x += 1.0
     inverse = 1.0 / x

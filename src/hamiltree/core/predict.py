@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from .jit import kernel
+from .jit import inlined, kernel, row_kernel
 from .routing import BLOCK, add_scaled, split_hard, split_soft
 
 FloatArray = NDArray[np.float64]
@@ -49,7 +49,11 @@ class Workspace(NamedTuple):
     """[K, BLOCK]; one tree's prediction."""
 
 
-@kernel
+# Only Python calls the row kernels below, and they call nothing but what is inlined: one copy of
+# each, so the same bits however it was loaded.
+
+
+@inlined
 def _route(columns, forest, t, start, stop, work):
     """Fill ``work.reach`` with the rows start:stop for the nodes of tree t."""
     n = stop - start
@@ -81,7 +85,7 @@ def _route(columns, forest, t, start, stop, work):
             split_hard(x, threshold, here, work.psi, left, right)
 
 
-@kernel
+@inlined
 def _predict_block(columns, forest, values, t, start, stop, work):
     """Tree t's prediction for a block, sum_k phi_ik values_k, into ``work.prediction``."""
     _route(columns, forest, t, start, stop, work)
@@ -96,7 +100,7 @@ def _predict_block(columns, forest, values, t, start, stop, work):
             leaf += 1
 
 
-@kernel
+@row_kernel
 def _draws_of_rows(columns, forest, values, first, last, work, out):
     """out[tree, row, k] for the rows first:last."""
     for start in range(first, last, BLOCK):
@@ -104,16 +108,17 @@ def _draws_of_rows(columns, forest, values, first, last, work, out):
         for t in range(forest.node_offset.shape[0] - 1):
             _predict_block(columns, forest, values, t, start, stop, work)
             for k in range(values.shape[1]):
-                out[t, start:stop, k] = work.prediction[k, : stop - start]
+                for r in range(stop - start):
+                    out[t, start + r, k] = work.prediction[k, r]
 
 
-@kernel
+@inlined
 def _add_square(out, factor, a):
     for r in range(out.shape[0]):
         out[r] += factor * a[r] * a[r]
 
 
-@kernel
+@row_kernel
 def _moments_of_rows(columns, forest, values, weight, first, last, work, mean, square):
     """mean[k, row] and, unless it is empty, square[k, row]: weighted sums over the trees."""
     for start in range(first, last, BLOCK):
@@ -126,7 +131,7 @@ def _moments_of_rows(columns, forest, values, weight, first, last, work, mean, s
                     _add_square(square[k, start:stop], weight[t], work.prediction[k])
 
 
-@kernel
+@row_kernel
 def _likely_leaf_of_rows(columns, forest, first, last, work, out):
     """out[tree, row]: number, within its tree, of the leaf that the row reaches most likely."""
     best = work.projection  # free again once a tree is routed
@@ -146,7 +151,7 @@ def _likely_leaf_of_rows(columns, forest, first, last, work, out):
                     leaf += 1
 
 
-@kernel
+@inlined
 def _mixture_quantile(probability, z, means, sds, weight):
     """Solve sum_t weight_t Phi((q - mean_t) / sd_t) = probability by Newton inside a bracket.
 

@@ -25,8 +25,11 @@ SCALARS = (
     "step_size",
     "accept_stat",
     "n_gradients",
+    "log_weight",
+    "founder",
 )
-"""Columns of ``Block.scalars``. The samplers write those from ``divergent`` on."""
+"""Columns of ``Block.scalars``. The samplers write those from ``divergent`` on; weights are of
+particles, and stay 0 for Markov chains."""
 FIRST_STAT = SCALARS.index("divergent")
 
 

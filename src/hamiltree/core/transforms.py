@@ -47,7 +47,7 @@ def simplex(u, weights):
         shifted = u[k] - math.log(p - 1 - k)
         z, log_slope = unit_interval(shifted)
         log_jacobian += log_slope + math.log(left)
-        weights[k] = left * z
+        weights[k] = max(left * z, 1e-300)
         # 1 - z from the other tail, so that the rest never cancels to zero
         left = max(left * logistic(-shifted), 1e-300)
     weights[p - 1] = left

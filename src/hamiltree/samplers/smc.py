@@ -1,0 +1,171 @@
+"""SMC (Lakshminarayanan, Roy and Teh 2013): trees grown top down by weighted particles.
+
+An island is a chain to the rest of the library, and a particle a draw. In each step every particle
+splits or stops its oldest open leaf and has its weight updated; uneven weights are resampled.
+Weights are exact for the prior over trees and add up to an unbiased estimate of the evidence.
+Islands never interact. There is no warm-up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.gaps import EMPIRICAL, OPTIMAL, PRIOR, make_scratch
+from ..core.leaves import make_leaf_model, n_stats, n_values
+from ..core.particles import (
+    FINISHED,
+    FULL,
+    MULTINOMIAL,
+    SYSTEMATIC,
+    Island,
+    Plan,
+    advance,
+    drop_unused,
+    make_particles,
+    widened,
+    write_particles,
+)
+from ..core.pool import NODES, ROWS, add_root, enlarged, make_pool, make_table
+from ..core.priors import make_tree_prior
+from ..core.record import SCALARS, Block
+from ..settings import Settings
+
+PROPOSALS = {"prior": PRIOR, "empirical": EMPIRICAL, "posterior": OPTIMAL}
+RESAMPLINGS = {"systematic": SYSTEMATIC, "multinomial": MULTINOMIAL}
+FIRST_WIDTH = 31
+"""Nodes a particle has room for at first; more is made as trees grow."""
+
+
+@dataclass(frozen=True)
+class SMC:
+    """The sampler: configuration shared by its islands."""
+
+    plan: Plan
+    n_particles: int
+    """Of each island."""
+
+    @classmethod
+    def build(
+        cls,
+        columns: NDArray[np.float64],
+        y: NDArray[np.generic],
+        n_classes: int,
+        settings: Settings,
+        n_particles: int,
+    ) -> SMC:
+        leaf_model, target, codes = make_leaf_model(
+            y,
+            n_classes,
+            class_prior=settings.class_prior,
+            variance_prior=settings.variance_prior,
+            mean_prior=settings.mean_prior,
+        )
+        prior = make_tree_prior(
+            len(columns),
+            alpha_split=settings.alpha_split,
+            beta_split=settings.beta_split,
+            min_leaves=settings.min_leaves,
+            max_leaves=settings.max_leaves,
+            tau_prior=settings.tau_prior,
+            feature_prior=settings.feature_prior,
+            weight_prior=settings.weight_prior,
+        )
+        table = make_table(
+            columns,
+            leaf_model,
+            target,
+            codes,
+            weight=np.exp(prior.log_feature),
+            power=settings.likelihood_power,
+            min_size=settings.min_size,
+        )
+        plan = Plan(
+            table=table,
+            prior=prior,
+            proposal=PROPOSALS[settings.split_proposal],
+            resampling=RESAMPLINGS[settings.resampling],
+            ess_threshold=float(settings.ess_threshold),
+        )
+        return cls(plan, n_particles)
+
+    def start(self, rng: np.random.Generator) -> SMCChain:
+        return SMCChain(self, rng)
+
+    @property
+    def h(self) -> NDArray[np.float64]:
+        return np.zeros(len(self.plan.table.rank))
+
+
+class SMCChain:
+    """One island: its particles, the nodes they share, and its generator."""
+
+    def __init__(self, sampler: SMC, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.plan = sampler.plan
+        table, n = self.plan.table, sampler.n_particles
+        pool = make_pool(table, 1024, 8 * table.rank.shape[1], self.plan.proposal == OPTIMAL)
+        add_root(table, pool)
+        log_root = 0.0 if table.power == 0.0 else table.power * float(pool.log_marginal[0])
+        particles = make_particles(n, FIRST_WIDTH, log_root - math.log(n))
+        self.island = Island(particles, pool, make_scratch(table))
+        self.finished = False
+
+    def advance(self, n: int) -> list[Block]:
+        """Make n decisions; returns all particles at once when none can grow any more."""
+        if self.finished:
+            return []
+        while (status := advance(self.plan, self.island, n, self.rng)) == FULL:
+            self._make_room()
+        self.finished = status == FINISHED
+        return [self._write(len(self.island.particles.head))] if self.finished else []
+
+    def compile(self) -> None:
+        """Compile, or load what was compiled before, without moving the particles."""
+        advance(self.plan, self.island, 0, self.rng)
+        drop_unused(self.island)
+        self._write(0)
+
+    def tally(self) -> dict[str, dict[str, tuple[int, int]]]:
+        """Nothing is accepted or rejected here."""
+        return {"warmup": {}, "sampling": {}}
+
+    def _make_room(self) -> None:
+        """Drop what nobody needs; double what is then still half full."""
+        particles, pool, scratch = self.island
+        if particles.n_nodes.max() + 2 > particles.node.shape[1]:
+            self.island = Island(widened(particles, 2 * particles.node.shape[1]), pool, scratch)
+        drop_unused(self.island)
+        table, capacity, room = self.plan.table, len(pool.start), len(pool.rows)
+        crowded = pool.filled[NODES] > capacity // 2
+        # A node that is split next needs room for all of its rows.
+        tight = pool.filled[ROWS] + table.rank.shape[1] > room // 2
+        if crowded or tight:
+            larger = enlarged(pool, table, capacity * (1 + crowded), room * (1 + tight))
+            self.island = self.island._replace(pool=larger)
+            drop_unused(self.island)
+
+    def _write(self, n: int) -> Block:
+        """The first n particles as a block of draws."""
+        particles, table = self.island.particles, self.plan.table
+        nodes = int(particles.n_nodes[:n].sum())
+        splits, leaves = (nodes - n) // 2, (nodes + n) // 2
+        block = Block(
+            filled=np.array([n, nodes, splits, leaves]),
+            n_nodes=np.zeros(n, np.int64),
+            size=np.zeros(nodes, np.int32),
+            feature=np.zeros(splits, np.int32),
+            threshold=np.zeros(splits),
+            weights=np.zeros((splits, 0)),
+            leaf=np.zeros((leaves, n_values(table.leaf_model))),
+            scalars=np.zeros((n, len(SCALARS))),
+        )
+        work = np.zeros((2, particles.node.shape[1]), np.int64)
+        nothing = np.zeros(n_stats(table.leaf_model))
+        write_particles(self.plan, self.island, block, work, nothing, self.rng)
+        block.scalars[:, SCALARS.index("log_weight")] = particles.log_weight[:n]
+        block.scalars[:, SCALARS.index("founder")] = particles.founder[:n]
+        return block

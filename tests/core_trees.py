@@ -1,0 +1,87 @@
+"""Random trees and models for the tests of the compiled core."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hamiltree.core.likelihoods import CLASSES, LeafPrior, Work, make_data, make_work
+from hamiltree.core.nodes import Tree, empty_tree, grow, n_leaves, nth_leaf
+from hamiltree.core.priors import make_tree_prior
+from hamiltree.core.target import Model, make_model
+
+from .reference.model import Prior
+from .reference.model import Tree as ReferenceTree
+from .reference.model import from_flat
+
+MAX_LEAVES = 12
+PRIOR = Prior(
+    alpha_split=0.9,
+    beta_split=1.5,
+    max_leaves=MAX_LEAVES,
+    tau=(1.3, 2.0),
+    weight=1.4,
+    classes=0.7,
+    mu=(0.3, 1.2),
+    sigma=(1.5, 1.3),
+)
+
+
+def random_tree(rng: np.random.Generator, n_features: int, n_splits: int, oblique: bool) -> Tree:
+    tree = empty_tree(MAX_LEAVES, n_features if oblique else 0)
+    for _ in range(n_splits):
+        node = nth_leaf(tree, int(rng.integers(n_leaves(tree))))
+        grow(tree, node)
+        tree.threshold[node] = rng.uniform(0.05, 0.95)
+        if oblique:
+            tree.weights[node] = rng.dirichlet(np.ones(n_features))
+        else:
+            tree.feature[node] = rng.integers(n_features)
+    tree.value[:] = rng.normal(size=tree.value.size)
+    tree.sigma[0] = rng.uniform(0.3, 1.5)
+    return tree
+
+
+def to_reference(tree: Tree) -> ReferenceTree:
+    n = int(tree.n_nodes[0])
+    size = tree.size[:n]
+    inner = size > 1
+    weights = tree.weights[:n][inner] if tree.weights.shape[1] else None
+    return from_flat(
+        size.tolist(),
+        tree.feature[:n][inner].tolist(),
+        tree.threshold[:n][inner].tolist(),
+        weights,
+        tree.value[:n][~inner].tolist(),
+    )
+
+
+def random_model(
+    rng: np.random.Generator,
+    family: int,
+    tree: Tree,
+    *,
+    n_rows: int,
+    n_features: int,
+    h: float,
+    power: float = 1.0,
+) -> tuple[Model, Work, np.ndarray, np.ndarray]:
+    """Model, scratch, and the data as [rows, features] and y in the order given."""
+    X = rng.uniform(size=(n_rows, n_features))
+    X[0], X[1] = 0.0, 1.0  # the ends of the range, where small h saturates
+    n_classes = 3 if family == CLASSES else 0
+    y = rng.integers(0, 3, n_rows) if n_classes else rng.normal(size=n_rows)
+    data = make_data(np.ascontiguousarray(X.T), y, n_classes)
+    work = make_work(data, MAX_LEAVES, n_classes, tree.weights.shape[1], family)
+    prior = make_tree_prior(
+        n_features,
+        alpha_split=PRIOR.alpha_split,
+        beta_split=PRIOR.beta_split,
+        min_leaves=PRIOR.min_leaves,
+        max_leaves=PRIOR.max_leaves,
+        tau_prior=PRIOR.tau,
+        feature_prior=None,
+        weight_prior=PRIOR.weight,
+    )
+    leaf_prior = LeafPrior(np.full(n_classes, 0.7), *PRIOR.mu, *PRIOR.sigma)
+    softness = np.full(n_features, h)
+    return make_model(family, data, prior, leaf_prior, softness, power, tree, work), work, X, y

@@ -1,0 +1,40 @@
+"""The posterior over tree shapes against quadrature and enumeration, for every exact kernel.
+
+Judged by two things with a declared false-alarm rate: total variation over the nine shapes of up
+to three splits (also below 0.02 outright), and z-tests of the means of a few functionals.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .battery import CONFIGURATIONS, run_toy
+from .reference.exact import exact_toy
+from .reference.model import TOYS
+from .reference.stats import compare_means, total_variation
+
+LEVEL = 1e-4  # false alarms: 36 cases x 2 tests at this level, under 1 % for the whole file
+N_DRAWS = {"hmc-df": 30_000, "hmc-dfi": 30_000}
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+@pytest.mark.parametrize("h", [0.1, 0.0])
+@pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi"])
+@pytest.mark.parametrize("toy", TOYS)
+def test_shapes_and_means(toy, method, h, configuration, seed):
+    exact = exact_toy(toy, method, h)
+    assert exact.error < 1e-3
+    sampled = run_toy(
+        TOYS[toy](),
+        method=method,
+        h=h,
+        n_draws=N_DRAWS[method],
+        seed=seed,
+        configuration=configuration,
+    )
+    distance = total_variation(sampled.shapes, exact.shapes, level=LEVEL)
+    means = compare_means(sampled.functionals, exact.means, level=LEVEL)
+    print(f"total variation {distance.value:.4f} +- {distance.standard_error:.4f}; z {means.z}")
+    assert distance.value < 0.02
+    assert distance.value < distance.bound
+    assert means.ok, means
