@@ -68,8 +68,9 @@ def diagnose(posterior: Posterior) -> Diagnosis:
 
     Converged means: at least 100 draws a chain, no stuck chain, every R-hat at most 1.05 and
     every effective sample size at least 100. The parts of a single chain are compared with each
-    other, which cannot show that it missed a mode: the sentence says so. Weighted draws have no
-    chains to compare, and are judged by the effective number of their weights.
+    other, which cannot show that it missed a mode: the sentence says so. Particles are no chains:
+    they have no R-hat (NaN), and are judged by the effective numbers of their weights and of the
+    first particles that they descend from.
     """
     quantities: dict[str, FloatArray] = {
         "log_posterior": posterior.log_posterior,
@@ -82,18 +83,24 @@ def diagnose(posterior: Posterior) -> Diagnosis:
     if posterior.monitor is not None:
         for point in range(posterior.monitor.shape[2]):
             quantities[f"predictions {point}"] = posterior.monitor[:, :, point]
-    rhats = {name: _rhat(draws) for name, draws in quantities.items()}
-    sizes = {name: _ess(draws) for name, draws in quantities.items()}
-    stuck = _stuck_chains(posterior.n_leaves, posterior.log_posterior, rhats["n_leaves"])
+    even = np.allclose(posterior.weights, 1 / posterior.weights.size, rtol=1e-6)
+    weighted = posterior.log_evidence is not None or not even
+    if weighted:
+        effective = _effective_particles(posterior)
+        rhats, sizes = dict.fromkeys(quantities, np.nan), dict.fromkeys(quantities, min(effective))
+        stuck: tuple[int, ...] = ()
+    else:
+        rhats = {name: _rhat(draws) for name, draws in quantities.items()}
+        sizes = {name: _ess(draws) for name, draws in quantities.items()}
+        stuck = _stuck_chains(posterior.n_leaves, posterior.log_posterior, rhats["n_leaves"])
     shown = list(quantities)[:n_scalars]
     rhat, ess = {name: rhats[name] for name in shown}, {name: sizes[name] for name in shown}
     if len(quantities) > n_scalars:
         points = list(quantities)[n_scalars:]
         rhat["predictions"] = max((rhats[name] for name in points), key=_badness)
         ess["predictions"] = min(sizes[name] for name in points)
-    weighted = not np.allclose(posterior.weights, 1 / posterior.weights.size, rtol=1e-6)
     if weighted:
-        converged, sentence = _judge_weights(posterior.weights)
+        converged, sentence = _judge_particles(posterior.weights.shape, *effective)
     else:
         warmup = posterior.provenance.get("n_warmup")
         converged, sentence = _judge_chains(
@@ -106,7 +113,7 @@ def diagnose(posterior: Posterior) -> Diagnosis:
         ess=ess,
         worst=max(rhat, key=lambda name: _badness(rhat[name])),
         median_rhat=float(np.median(list(rhats.values()))),
-        stuck=() if weighted else stuck,
+        stuck=stuck,
         n_divergent=int(np.sum(posterior.stats.get("divergent", np.zeros(1)))),
         acceptance=posterior.acceptance,
     )
@@ -128,10 +135,14 @@ def summarise(posterior: Posterior) -> str:
     if not posterior.n_classes:
         lines.append(f"  sigma          {mean_sd(posterior.sigma, weights)}")
     if posterior.log_evidence is not None:
-        lines.append(f"  log evidence   {posterior.log_evidence:.4g}")
+        apart = posterior.log_evidence_of_chains
+        islands = "" if apart is None else f" (islands {', '.join(f'{v:.1f}' for v in apart[:8])})"
+        lines.append(f"  log evidence   {posterior.log_evidence:.2f}{islands}")
     moves = [f"{m} {share:.0%}" for m, share in posterior.acceptance.items() if share == share]
-    lines.append(f"  accepted       {', '.join(moves) or 'nothing proposed'}")
-    lines.append(f"  divergences    {diagnosis.n_divergent}")
+    if posterior.acceptance:
+        lines.append(f"  accepted       {', '.join(moves) or 'nothing proposed'}")
+    if "divergent" in posterior.stats:
+        lines.append(f"  divergences    {diagnosis.n_divergent}")
     stopped = ", interrupted" if posterior.info.interrupted else ""
     lines.append(f"  run time       {posterior.info.seconds:.1f} s{stopped}")
     return "\n".join([*lines, diagnosis.sentence])
@@ -181,15 +192,37 @@ def to_datatree(posterior: Posterior) -> xarray.DataTree:
     return tree
 
 
-def _judge_weights(weights: FloatArray) -> tuple[bool, str]:
-    effective = float(1 / np.sum(weights**2))
-    good = effective >= MIN_ESS
-    sentence = (
-        f"The draws are weighted, so R-hat does not judge them; they are worth {effective:.0f} "
-        f"equal draws of {weights.size}"
+def _effective_particles(posterior: Posterior) -> tuple[float, float]:
+    """How many equal draws the weights are worth, and how many the families are.
+
+    Resampling evens the weights out by copying: copies of one particle share its first splits,
+    and of those they are one draw, whatever their number.
+    """
+    weights = posterior.weights
+    families = np.arange(weights.size)
+    if "founder" in posterior.stats:
+        first = np.arange(posterior.n_chains)[:, None] * posterior.n_draws
+        families = (first + posterior.stats["founder"]).ravel()
+    by_family = np.bincount(families, weights=weights.ravel())
+    return float(1 / np.sum(weights**2)), float(1 / np.sum(by_family**2))
+
+
+def _judge_particles(
+    shape: tuple[int, ...], effective: float, families: float
+) -> tuple[bool, str]:
+    islands, particles = shape
+    who = f"{islands * particles} weighted draws"
+    numbers = f"are worth {effective:.0f} equal ones, of {families:.0f} families"
+    if min(effective, families) < MIN_ESS:
+        return False, (
+            f"The {who} {numbers}, fewer than {MIN_ESS:.0f} (R-hat does not judge them): use more "
+            f"particles, such as n_draws={_round_up(10 * particles)}, and several islands, whose "
+            "evidence shows how far apart they are."
+        )
+    return True, (
+        f"The {who} {numbers} (R-hat does not judge them); that cannot show trees which no "
+        "particle has tried."
     )
-    advice = "." if good else ", which is too few: use more particles."
-    return good, sentence + advice
 
 
 def _judge_chains(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,9 @@ class Draws:
     weights: FloatArray
     """[splits, p] simplex weights for HMC-DFI, [splits, 0] otherwise."""
     leaf: FloatArray
-    """[leaves, K]; classification: soft class counts; regression: K = 1, a draw of the mean."""
+    """[leaves, K]; classification: (soft) class counts. Regression, in standardised units:
+    HMC-DF and HMC-DFI K = 1, a draw of the mean; the others K = 2, draws of the mean and of the
+    leaf's own noise sd."""
     h: FloatArray
     """[p]; softness of a split on each used column, 0 for hard splits."""
     n_leaves: IntArray
@@ -42,9 +44,40 @@ class Draws:
     log_likelihood: FloatArray
     log_posterior: FloatArray
     sigma: FloatArray
-    """Noise sd in standardised units; NaN for classification."""
+    """Noise sd in standardised units, with own sds of the leaves their root mean square over the
+    training rows; NaN for classification."""
     weights_of_draws: FloatArray
     """Sums to 1; uniform for Markov chains."""
+
+
+def take(draws: Draws, index: IntArray) -> Draws:
+    """The trees of these numbers, repetitions included, as one chain of equal weights."""
+    lengths = np.diff(draws.node_offset)[index]
+    offset = np.concatenate([[0], np.cumsum(lengths)])
+    number = np.arange(len(index))
+
+    def picked(first: IntArray, new: IntArray) -> IntArray:
+        """Where the parts of a flat array stand that begin at ``first`` and go to ``new``."""
+        return np.repeat(first - new[:-1], np.diff(new)) + np.arange(new[-1])
+
+    begin = draws.node_offset[index]
+    nodes = picked(begin, offset)
+    splits = picked((begin - index) // 2, (offset - np.append(number, len(index))) // 2)
+    leaves = picked((begin + index) // 2, (offset + np.append(number, len(index))) // 2)
+    scalars = ("n_leaves", "depth", "log_likelihood", "log_posterior", "sigma")
+    return replace(
+        draws,
+        n_chains=1,
+        n_draws=len(index),
+        node_offset=offset,
+        size=draws.size[nodes],
+        feature=draws.feature[splits],
+        threshold=draws.threshold[splits],
+        weights=draws.weights[splits],
+        leaf=draws.leaf[leaves],
+        weights_of_draws=np.full((1, len(index)), 1 / len(index)),
+        **{name: getattr(draws, name).reshape(1, -1)[:, index] for name in scalars},
+    )
 
 
 @dataclass(frozen=True)

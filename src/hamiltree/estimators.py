@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -56,6 +56,15 @@ class _BayesianTree(BaseEstimator, ABC):
     tau_prior: Pair | None = None
     feature_prior: Sequence[float] | None = None
     weight_prior: float | None = None
+    rule_prior: str | None = None
+    expected_splits: float | None = None
+    left_share: float | None = None
+    proposals: int | None = None
+    triples: int | None = None
+    split_proposal: str | None = None
+    resampling: str | None = None
+    ess_threshold: float | None = None
+    min_size: int | None = None
     moves: str | None = None
     h_init: float | None = None
     index_update: str | None = None
@@ -156,12 +165,8 @@ class _BayesianTree(BaseEstimator, ABC):
         # Systematic resampling: equal weights and n_samples = draws use every draw once, in order.
         positions = (np.arange(n_samples) + rng.random()) / n_samples
         draw = np.minimum(np.searchsorted(np.cumsum(weights), positions), len(weights) - 1)
-        repetition = np.arange(n_samples) - np.searchsorted(draw, draw)
-        samples: list[NDArray[Any]] = []
-        for _ in range(int(repetition.max()) + 1):
-            one_a_draw = self.posterior_.sample_predictive(rows, rng, n_jobs=self.n_jobs)
-            samples.append(one_a_draw.reshape(len(weights), -1))
-        return np.stack(samples)[repetition, draw]
+        chosen = self.posterior_.taken(draw)
+        return chosen.sample_predictive(rows, rng, n_jobs=self.n_jobs)[0]
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -202,7 +207,7 @@ class _BayesianTree(BaseEstimator, ABC):
         if prior is not None:
             check_positive("feature_prior", prior, n_features, f"{n_features} positive numbers")
             overrides["feature_prior"] = tuple(prior[column] for column in preprocessing.used)
-        settings = resolve(self.preset, overrides)
+        settings = _spread_mass(resolve(self.preset, overrides), overrides, n_classes)
         check(settings, n_classes)
         return settings
 
@@ -253,6 +258,7 @@ class BayesianTreeClassifier(ClassifierMixin, _BayesianTree):
     """
 
     class_prior: float | Sequence[float] | None = None
+    class_mass: float | None = None
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class of highest posterior mean probability, [n]."""
@@ -320,6 +326,9 @@ class BayesianTreeRegressor(RegressorMixin, _BayesianTree):
 
     mu_prior: Pair | None = None
     sigma_prior: Pair | None = None
+    variance: str | None = None
+    variance_prior: Pair | None = None
+    mean_prior: Pair | None = None
     leaf_means: str | None = None
     standardize: bool = True
 
@@ -374,6 +383,19 @@ def _probability_interval(
         )
         interval[rows] = np.moveaxis(quantiles, 0, 2)
     return interval
+
+
+def _spread_mass(
+    settings: Settings, overrides: dict[str, Any], n_classes: int
+) -> Settings:
+    """Make ``class_prior`` of ``class_mass``; the user's own class_prior wins over a preset's mass."""
+    if not n_classes or settings.class_mass is None:
+        return replace(settings, class_mass=None)
+    if overrides["class_prior"] is not None:
+        if overrides["class_mass"] is not None:
+            raise ValueError("set class_prior or class_mass, not both")
+        return replace(settings, class_mass=None)
+    return replace(settings, class_prior=(settings.class_mass / n_classes,) * n_classes)
 
 
 def _plain(value: Any) -> Any:

@@ -47,6 +47,19 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "class_prior": [_positive, *_numbers],
     "mu_prior": _numbers,
     "sigma_prior": _numbers,
+    "class_mass": [_positive, None],
+    "rule_prior": _one_of("uniform", "gap", "uniform01"),
+    "variance": _one_of("leaf", "common"),
+    "variance_prior": _numbers,
+    "mean_prior": _numbers,
+    "expected_splits": [_positive, None],
+    "left_share": [Interval(Real, 0, 1, closed="neither"), None],
+    "proposals": [_count, None],
+    "triples": [_count, None],
+    "split_proposal": _one_of("posterior", "prior", "empirical"),
+    "resampling": _one_of("systematic", "multinomial"),
+    "ess_threshold": [Interval(Real, 0, 1, closed="both"), None],
+    "min_size": [_count, None],
     "standardize": ["boolean"],
     "leaf_means": _one_of("collapsed", "explicit"),
     "index_update": _one_of("gibbs", "mh", "liu"),
@@ -68,9 +81,9 @@ CONSTRAINTS: dict[str, list[Any]] = {
 DOCS: dict[str, tuple[str, str]] = {
     "method": ("str", f"The sampler: one of {', '.join(METHODS)}."),
     "preset": ("str", '"paper" fills every parameter left at None with the authors\' value.'),
-    "n_chains": ("int", "Independent chains; agreement between them is the convergence test."),
-    "n_warmup": ("int", "Iterations that adapt the sampler and are thrown away."),
-    "n_draws": ("int", "Trees kept from each chain."),
+    "n_chains": ("int", "Independent chains, which have to agree; SMC: islands of particles."),
+    "n_warmup": ("int", "Iterations that adapt the sampler and are thrown away; SMC has none."),
+    "n_draws": ("int", "Trees kept from each chain; SMC: particles of each island."),
     "moves": ("str", f"How jumps between trees are proposed: one of {', '.join(MOVES)}."),
     "alpha_split": ("float", "Prior: a node at depth d splits with probability alpha (1+d)^-beta."),
     "beta_split": ("float", "Prior: the larger, the smaller deep trees' share. See alpha_split."),
@@ -82,6 +95,19 @@ DOCS: dict[str, tuple[str, str]] = {
     "feature_prior": ("array", "Prior weights of the input columns; None for equal weights."),
     "weight_prior": ("float", "HMC-DFI: Dirichlet concentration of a split's input weights."),
     "class_prior": ("float or array", "Dirichlet prior of a leaf's classes, one or one a class."),
+    "class_mass": ("float", "Total of a leaf's Dirichlet prior, instead of class_prior."),
+    "rule_prior": ("str", 'CGM\'s rules: "uniform" over a node\'s values, "gap" or "uniform01".'),
+    "variance": ("str", 'CGM, WU: a noise variance of each "leaf", or one in "common".'),
+    "variance_prior": ("(float, float)", "CGM, WU, SMC: inverse gamma (shape, rate), variances."),
+    "mean_prior": ("(float, float)", "CGM, WU, SMC: mean of leaf means, and rows it is worth."),
+    "expected_splits": ("float", "WU: mean of the Poisson prior of the number of splits."),
+    "left_share": ("float", "WU: share of a node's leaves that goes left, beyond one a side."),
+    "proposals": ("int", "CGM: proposals an iteration."),
+    "triples": ("int", "WU: triples of moves before, and after, the restructure of an iteration."),
+    "split_proposal": ("str", 'SMC: "prior", "empirical" or, one-step optimal, "posterior".'),
+    "resampling": ("str", 'SMC: "systematic" or "multinomial".'),
+    "ess_threshold": ("float", "SMC: resample at this effective share of an island's particles."),
+    "min_size": ("int", "SMC: a node with this many rows, or fewer, is not split."),
     "mu_prior": ("(float, float)", "Mean and sd of the leaf means' normal prior, model units."),
     "sigma_prior": ("(float, float)", "Inverse gamma prior (shape, scale) of the noise sd."),
     "standardize": ("bool", "Bring y to mean 0 and sd 1 for the model; output is in y's units."),
@@ -135,11 +161,16 @@ def check(settings: Settings, n_classes: int) -> None:
 
     ``n_classes`` is 0 for regression. Single values are already within ``CONSTRAINTS``.
     """
-    for name in ("tau_prior", "sigma_prior"):
+    for name in ("tau_prior", "sigma_prior", "variance_prior"):
         check_positive(name, getattr(settings, name), 2, "two positive numbers")
     mean, sd = _as_floats("mu_prior", settings.mu_prior, 2, "a mean and a positive sd")
     if not (np.isfinite(mean) and 0 < sd < np.inf):
         raise ValueError(f"mu_prior must be a mean and a positive sd, got {settings.mu_prior!r}")
+    mean, rows = _as_floats("mean_prior", settings.mean_prior, 2, "a mean and its positive rows")
+    if not (np.isfinite(mean) and 0 < rows < np.inf):
+        raise ValueError(
+            f"mean_prior must be a mean and its positive rows, got {settings.mean_prior!r}"
+        )
     if n_classes and not isinstance(settings.class_prior, Real):
         wanted = f"a positive number, or one for each of the {n_classes} classes"
         check_positive("class_prior", settings.class_prior, n_classes, wanted)
@@ -151,10 +182,29 @@ def check(settings: Settings, n_classes: int) -> None:
         raise ValueError(
             f"min_leaves={settings.min_leaves} is larger than max_leaves={settings.max_leaves}"
         )
+    if settings.method == "smc":
+        _check_smc(settings)
     _check_move_probs("move_probs", settings.move_probs)
     if settings.warmup_move_probs is not None:
         _check_move_probs("warmup_move_probs", settings.warmup_move_probs)
-    _warn_of_endless_growth(settings)
+    # Where a split must leave rows on both sides, the rows are the limit, whatever the prior says.
+    rules = settings.rule_prior if settings.method == "cgm" else "uniform01"
+    if settings.method not in ("wu", "smc") and rules == "uniform01":
+        _warn_of_endless_growth(settings)
+
+
+def _check_smc(settings: Settings) -> None:
+    """Refuse what cannot be had of trees that grow from the root, leaf by leaf."""
+    if settings.min_leaves > 2:
+        raise ValueError(
+            f"method='smc' allows min_leaves 1 or 2, got {settings.min_leaves}: a tree that grows "
+            "from its root does not know how many leaves it will have"
+        )
+    if settings.variance != "leaf":
+        raise ValueError(
+            f"method='smc' needs variance='leaf', got {settings.variance!r}: with one variance in "
+            "common, a leaf cannot be judged on its own"
+        )
 
 
 def expected_leaves(alpha_split: float, beta_split: float, limit: float) -> float:

@@ -18,7 +18,7 @@ from .core.predict import (
     tree_predictions,
 )
 from .diagnostics import Diagnosis, diagnose, mean_sd, summarise, to_datatree
-from .draws import Draws, FloatArray, IntArray, RunInfo
+from .draws import Draws, FloatArray, IntArray, RunInfo, take
 from .preprocess import Preprocessing
 from .settings import Settings
 from .tree import Tree, leaf_values
@@ -115,8 +115,18 @@ class Posterior:
 
     @property
     def log_evidence(self) -> float | None:
-        """Log marginal likelihood where the sampler estimates it, None for Markov chains."""
+        """Log marginal likelihood where the sampler estimates it, None for Markov chains.
+
+        Of the target in the model's units, as is the log-likelihood.
+        """
         return self.info.log_evidence
+
+    @property
+    def log_evidence_of_chains(self) -> FloatArray | None:
+        """[chain]; each island's own estimate, of whose exponentials the above is the mean."""
+        if "log_weight" not in self.stats:
+            return None
+        return np.logaddexp.reduce(self.stats["log_weight"], axis=1)
 
     @property
     def stats(self) -> dict[str, NDArray[Any]]:
@@ -184,21 +194,26 @@ class Posterior:
     ) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of a new observation, [row] each; regression only.
 
-        The variance is that of the tree's prediction over the draws plus the mean of sigma^2.
+        The variance is that of the tree's prediction over the draws plus the mean of the noise's.
         """
-        sigma = self._noise_sd()
+        sigma, own = self._noise_sd(), self._leaf_sds()
         values, weights = self._leaf_values(), self.weights.ravel()
+        columns = self.preprocessing.to_unit(X)
         centre = values.mean()  # squares are summed about it, so that large means cancel nothing
         first, second = prediction_moments(
             self._forest,
             values - centre,
             weights,
-            self.preprocessing.to_unit(X),
+            columns,
             second=True,
             n_jobs=n_jobs,
         )
         spread = np.maximum(second[:, 0] - first[:, 0] ** 2, 0.0)
-        std = np.sqrt(spread + weights @ sigma.ravel() ** 2)
+        if own is None:
+            noise = weights @ sigma.ravel() ** 2
+        else:
+            noise = prediction_moments(self._forest, own**2, weights, columns, n_jobs=n_jobs)[0][:, 0]
+        std = np.sqrt(spread + noise)
         user = self.preprocessing
         return user.y_to_user(first[:, 0] + centre), user.sd_to_user(std)
 
@@ -243,18 +258,20 @@ class Posterior:
         Exact for the sampled trees: the predictive distribution of a row is a mixture of one
         normal a draw, and its distribution function is inverted.
         """
-        sigma = self._noise_sd()
+        sigma, own = self._noise_sd().reshape(1, -1), self._leaf_sds()
         levels = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
         if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
             raise ValueError("probabilities must lie strictly between 0 and 1")
         columns = self.preprocessing.to_unit(X)
         values, weights = self._leaf_values(), self.weights.ravel()
         out = np.empty((len(levels), columns.shape[1]))
-        for rows in self._pieces(columns.shape[1], 2 * 8):
+        for rows in self._pieces(columns.shape[1], 4 * 8):
             part = np.ascontiguousarray(columns[:, rows])
             means = tree_predictions(self._forest, values, part, n_jobs)[..., 0]
+            if own is not None:
+                sigma = tree_predictions(self._forest, own, part, n_jobs)[..., 0].T
             out[:, rows] = mixture_quantiles(
-                levels, np.ascontiguousarray(means.T), sigma.ravel(), weights, n_jobs
+                levels, np.ascontiguousarray(means.T), np.ascontiguousarray(sigma), weights, n_jobs
             )
         return self.preprocessing.y_to_user(out)
 
@@ -263,7 +280,7 @@ class Posterior:
     ) -> NDArray[Any]:
         """One new observation a draw and row, [chain, draw, row].
 
-        Regression: the prediction plus normal noise with that draw's sigma. Classification: class
+        Regression: the prediction plus normal noise with that draw's sd there. Classification: class
         probabilities of each leaf drawn from their Dirichlet posterior, once a draw for all rows,
         then a label. Draws of a weighted posterior keep their weights.
         """
@@ -272,7 +289,7 @@ class Posterior:
         self._refuse_if_large(n_rows * 8)
         rng = np.random.default_rng(seed)
         classes = self.preprocessing.classes
-        values = self._leaf_values() if classes is None else self._sampled_probabilities(rng)
+        values = self.draws.leaf if classes is None else self._sampled_probabilities(rng)
         n_trees = self.weights.size
         dtype = np.dtype(np.float64) if classes is None else classes.dtype
         out = np.empty((n_trees, n_rows), dtype=dtype)
@@ -281,7 +298,8 @@ class Posterior:
             prediction = tree_predictions(self._forest, values, part, n_jobs)
             if classes is None:
                 noise = rng.standard_normal(prediction.shape[:2])
-                noise *= self.draws.sigma.reshape(-1, 1)
+                own = prediction.shape[2] > 1
+                noise *= prediction[..., 1] if own else self.draws.sigma.reshape(-1, 1)
                 out[:, rows] = self.preprocessing.y_to_user(prediction[..., 0] + noise)
             else:
                 np.cumsum(prediction, axis=2, out=prediction)
@@ -311,6 +329,15 @@ class Posterior:
         total = used.sum()
         inclusion[self.preprocessing.used] = used / total if total > 0 else 0.0
         return inclusion
+
+    def taken(self, index: ArrayLike) -> Posterior:
+        """The trees of these numbers (chain * n_draws + draw), with equal weights, as one chain.
+
+        What was recorded of the run stays with the original.
+        """
+        draws = take(self.draws, np.asarray(index, dtype=np.int64))
+        info = RunInfo({}, {}, self.info.seconds, self.info.interrupted)
+        return Posterior(draws, info, self.preprocessing, self.settings)
 
     def monitored_at(self, X: ArrayLike, *, n_jobs: int | None = None) -> Posterior:
         """A copy that keeps its predictions at the rows ``X`` for ``diagnose``.
@@ -376,6 +403,11 @@ class Posterior:
     def _leaf_values(self) -> FloatArray:
         """[leaves, K] class probabilities, or means in the model's units."""
         return leaf_values(self.draws.leaf, self.settings, self.n_classes)
+
+    def _leaf_sds(self) -> FloatArray | None:
+        """[leaves, 1] noise sd of each leaf, or None where a tree has one for all of them."""
+        leaf = self.draws.leaf
+        return np.ascontiguousarray(leaf[:, 1:]) if leaf.shape[1] > 1 else None
 
     def _noise_sd(self) -> FloatArray:
         """[chain, draw] sigma in the model's units."""

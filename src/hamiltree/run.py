@@ -24,8 +24,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .core.record import SCALARS, Block
 from .draws import Draws, RunInfo
+from .samplers.cgm import CGM
 from .samplers.rjhmc import RJHMC
 from .samplers.smc import SMC
+from .samplers.wu import WU
 from .settings import Settings
 
 BLOCK_SECONDS = 0.25
@@ -34,7 +36,13 @@ ANNOUNCE_AFTER = 2.0
 """Loading compiled code takes less than this; whatever takes longer is compilation."""
 
 _NUTS_STATS = ("divergent", "nuts_depth", "step_size", "accept_stat", "n_gradients")
-_STATS = {"hmc-df": _NUTS_STATS, "hmc-dfi": _NUTS_STATS, "smc": ("founder",)}
+_STATS: dict[str, tuple[str, ...]] = {
+    "hmc-df": _NUTS_STATS,
+    "hmc-dfi": _NUTS_STATS,
+    "cgm": (),
+    "wu": (),
+    "smc": ("log_weight", "founder"),
+}
 _STAT_TYPES = {
     "divergent": np.bool_,
     "nuts_depth": np.int64,
@@ -77,6 +85,10 @@ def build_sampler(
     data = (problem.columns, problem.y, problem.n_classes)
     if settings.method == "smc":
         return SMC.build(*data, settings, n_draws)
+    if settings.method == "cgm":
+        return CGM.build(*data, settings, n_warmup)
+    if settings.method == "wu":
+        return WU.build(*data, settings, n_warmup)
     return RJHMC.build(*data, settings, n_warmup)
 
 

@@ -205,7 +205,7 @@ def _parse(file: Any, file_size: int) -> Contents:
     lengths["splits"], lengths["leaves"] = (nodes - chain * draw) // 2, (nodes + chain * draw) // 2
     (lengths["columns"],) = file.variables["used"].shape
     lengths["rule_columns"] = int(metadata["rule_columns"])
-    lengths["outputs"] = 1 if classes is None else len(classes)
+    lengths["outputs"] = len(classes) if classes is not None else _leaf_width(file)
     lengths["points"] = int(metadata["points"])
     arrays = {
         name: get(file.variables, name, dtype, tuple(lengths[d] for d in dimensions))
@@ -240,6 +240,14 @@ def _parse(file: Any, file_size: int) -> Contents:
     monitor = arrays["monitor"] if lengths["points"] else None
     _require(monitor is None or bool(np.isfinite(monitor).all()), "monitor is not finite")
     return Contents(draws, info, preprocessing, settings, monitor, dict(metadata["provenance"]))
+
+
+def _leaf_width(file: Any) -> int:
+    """Numbers a regression leaf: its mean and, for hard splits, its noise sd."""
+    _require("leaf" in file.variables, "leaf is missing")
+    width = file.variables["leaf"].shape[-1:]
+    _require(width in ((1,), (2,)), "leaf has the wrong shape or type")
+    return int(width[0])
 
 
 def _check_preprocessing(preprocessing: Preprocessing) -> None:
@@ -293,6 +301,7 @@ def _check_draws(draws: Draws, classification: bool) -> None:
         _require(bool((draws.leaf >= 0).all()), "a class count is negative")
     else:
         _require(_positive(draws.sigma), "sigma is not positive")
+        _require(_positive(draws.leaf[:, 1:]), "a leaf's sd is not positive")
     weights = draws.weights_of_draws
     _require(bool((weights >= 0).all() and np.isclose(weights.sum(), 1)), "weights of draws")
     for values in (draws.log_likelihood, draws.log_posterior):

@@ -28,7 +28,7 @@ def leaf_values(leaf: FloatArray, settings: Settings, n_classes: int) -> FloatAr
     their sum. Regression: the mean, in the model's units.
     """
     if n_classes == 0:
-        return leaf
+        return np.ascontiguousarray(leaf[:, :1])
     parameters = leaf + np.asarray(settings.class_prior, dtype=np.float64)
     values: FloatArray = parameters / parameters.sum(axis=1, keepdims=True)
     return values
@@ -51,7 +51,7 @@ class Tree:
     weights: FloatArray
     """[splits, p] for HMC-DFI, [splits, 0] otherwise."""
     leaf: FloatArray
-    """[leaves, K]; class counts, or K = 1: the mean in the model's units."""
+    """[leaves, K]; class counts, or mean and, with K = 2, noise sd in the model's units."""
     h: FloatArray
     """[p]; softness on the unit-interval scale."""
     preprocessing: Preprocessing
@@ -87,7 +87,8 @@ class Tree:
         A split has ``column`` (of the input) and its name ``feature`` (HMC-DF), or lists of both
         with ``weights`` (HMC-DFI), and ``threshold``, ``h``, ``yes`` and ``no``; a leaf has
         ``classes``, ``probabilities`` and ``rows`` (the soft number of training rows), or
-        ``mean``. Everything is in the user's units.
+        ``mean`` and, where leaves have their own, the noise ``sd``. Everything is in the user's
+        units.
         """
         waiting: list[dict[str, Any]] = []
         root: dict[str, Any] = {}
@@ -146,7 +147,9 @@ class Tree:
     def leaf_text(self, leaf: dict[str, Any]) -> str:
         """A leaf of ``to_dict`` in words, the likeliest classes first."""
         if "mean" in leaf:
-            return f"mean {in_units(leaf['mean'], 4 * self.preprocessing.y_sd)}"
+            span = 4 * self.preprocessing.y_sd
+            text = f"mean {in_units(leaf['mean'], span)}"
+            return f"{text}, sd {in_units(leaf['sd'], span)}" if "sd" in leaf else text
         order = np.argsort(leaf["probabilities"])[::-1]
         parts = [f"{leaf['classes'][k]} {leaf['probabilities'][k]:.2f}" for k in order[:SHOWN]]
         parts += ["..."] * (len(order) > SHOWN)
@@ -196,7 +199,10 @@ class Tree:
     def _leaf(self, leaf: FloatArray, value: FloatArray) -> dict[str, Any]:
         classes = self.preprocessing.classes
         if classes is None:
-            return {"mean": float(self.preprocessing.y_to_user(value[0]))}
+            content = {"mean": float(self.preprocessing.y_to_user(value[0]))}
+            if len(leaf) > 1:
+                content["sd"] = float(self.preprocessing.sd_to_user(leaf[1]))
+            return content
         return {
             "classes": classes.tolist(),
             "probabilities": value.tolist(),

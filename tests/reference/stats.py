@@ -117,9 +117,8 @@ def total_variation(
     code = {label: k for k, label in enumerate(labels)}
     target = np.array([exact.get(label, 0.0) for label in labels])
     index = np.array([[code[x] for x in c] for c in chains])
-    indicator = (index[:, :, None] == np.arange(len(labels))).astype(float)
-    difference = indicator.mean(axis=(0, 1)) - target
-    batches = batch_means(indicator, n_batches)
+    difference = np.bincount(index.ravel(), minlength=len(labels)) / index.size - target
+    batches = _batch_shares(index, len(labels), n_batches)
     deviation = (batches - batches.mean(axis=0)) / len(batches)
     rng = np.random.default_rng(20240)
     freedom = len(batches) - 1
@@ -133,6 +132,18 @@ def total_variation(
         noise=float(null.mean()),
         bound=float(np.quantile(null, 1 - level)),
     )
+
+
+def _batch_shares(index: NDArray[np.int64], n_labels: int, n_batches: int) -> Array:
+    """``batch_means`` of the indicators of labels 0..n_labels - 1, without making those."""
+    n_chains, n = index.shape
+    length = n // n_batches
+    if length < 2:
+        raise ValueError(f"{n} draws a chain are too few for {n_batches} batches")
+    batches = index[:, n - length * n_batches :].reshape(n_chains * n_batches, length)
+    place = batches + n_labels * np.arange(len(batches))[:, None]
+    counts = np.bincount(place.ravel(), minlength=n_labels * len(batches))
+    return counts.reshape(len(batches), n_labels) / length
 
 
 def compare_means(

@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .jit import inlined, kernel, row_kernel
-from .routing import BLOCK, add_scaled, backpropagate_block, dot, route_block, rows_of
+from .routing import (
+    BLOCK,
+    add_four,
+    add_scaled,
+    backpropagate_block,
+    dot,
+    dot_four,
+    fill,
+    route_block,
+    rows_of,
+)
 
 CLASSES = 0
 """Dirichlet-multinomial leaves, leaf probabilities integrated out."""
@@ -243,8 +253,23 @@ def accumulate_collapsed(data, work, n_leaf, start, base, n):
     for a in range(n_leaf):
         phi = rows_of(work.reach, base, work.leaf[a], n)
         work.counts[a, 0] += dot(phi, y)
-        for b in range(a + 1):
+        b = 0
+        while b + 4 <= a + 1:
+            t0, t1, t2, t3 = dot_four(
+                phi,
+                rows_of(work.reach, base, work.leaf[b], n),
+                rows_of(work.reach, base, work.leaf[b + 1], n),
+                rows_of(work.reach, base, work.leaf[b + 2], n),
+                rows_of(work.reach, base, work.leaf[b + 3], n),
+            )
+            work.gram[a, b] += t0
+            work.gram[a, b + 1] += t1
+            work.gram[a, b + 2] += t2
+            work.gram[a, b + 3] += t3
+            b += 4
+        while b <= a:
             work.gram[a, b] += dot(phi, rows_of(work.reach, base, work.leaf[b], n))
+            b += 1
     return dot(y, y)
 
 
@@ -337,20 +362,38 @@ def finish_collapsed(data, leaf_prior, tree, work, n_leaf, yy, with_gradient):
 
 
 @inlined
+def add_leaves(out, factor, weights, work, n_leaf, base, n):
+    """out += factor x sum over leaves of weight x phi."""
+    j = 0
+    while j + 4 <= n_leaf:
+        add_four(
+            out,
+            factor * weights[j],
+            rows_of(work.reach, base, work.leaf[j], n),
+            factor * weights[j + 1],
+            rows_of(work.reach, base, work.leaf[j + 1], n),
+            factor * weights[j + 2],
+            rows_of(work.reach, base, work.leaf[j + 2], n),
+            factor * weights[j + 3],
+            rows_of(work.reach, base, work.leaf[j + 3], n),
+        )
+        j += 4
+    while j < n_leaf:
+        add_scaled(out, factor * weights[j], rows_of(work.reach, base, work.leaf[j], n))
+        j += 1
+
+
+@inlined
 def adjoint_collapsed(data, tree, work, n_leaf, start, base, n):
     """d log p / d phi_ik = e_i m_k - (Phi S^-1)_ik / sigma^2, with e = (y - Phi m) / sigma^2."""
     precision = 1.0 / (tree.sigma[0] * tree.sigma[0])
     error = work.slope[1, :n]
     scale_into(error, precision, data.y[start : start + n])
-    for k in range(n_leaf):
-        factor = -work.table[k, 0] * precision
-        add_scaled(error, factor, rows_of(work.reach, base, work.leaf[k], n))
+    add_leaves(error, -precision, work.table[:, 0], work, n_leaf, base, n)
     for k in range(n_leaf):
         adjoint = rows_of(work.adjoint, 0, work.leaf[k], n)
         scale_into(adjoint, work.table[k, 0], error)
-        for j in range(n_leaf):
-            factor = -precision * work.inverse[k, j]
-            add_scaled(adjoint, factor, rows_of(work.reach, base, work.leaf[j], n))
+        add_leaves(adjoint, -precision, work.inverse[k], work, n_leaf, base, n)
 
 
 # ------------------------------------------------------------------ all three
@@ -360,7 +403,8 @@ def adjoint_collapsed(data, tree, work, n_leaf, start, base, n):
 def adjoint_leaves(family, data, tree, work, n_leaf, b, start, base, n):
     if family == CLASSES:
         for k in range(n_leaf):
-            rows_of(work.adjoint, 0, work.leaf[k], n)[:] = work.table[k, data.block_class[b]]
+            value = work.table[k, data.block_class[b]]
+            fill(rows_of(work.adjoint, 0, work.leaf[k], n), value)
     elif family == MEANS:
         precision = 1.0 / (tree.sigma[0] * tree.sigma[0])
         for k in range(n_leaf):

@@ -166,17 +166,22 @@ def decide(plan, island, i, rng):
 # ------------------------------------------------------------------ one step of all
 
 
-@inlined
-def can_grow(plan, island, i):
-    """Move ``head`` past the leaves that cannot split; True where there is one that can."""
+@kernel
+def next_growing(plan, island, i):
+    """The first particle from i on with a leaf that can split, and that leaf at its head."""
+    never_inline()
     particles = island.particles
-    n_nodes, head = particles.n_nodes[i], particles.head[i]
-    if (n_nodes + 1) // 2 >= plan.prior.max_leaves:
-        head = n_nodes
-    while head < n_nodes and island.pool.varying[particles.node[i, head]] == 0.0:
-        head += 1
-    particles.head[i] = head
-    return head < n_nodes
+    while i < particles.head.shape[0]:
+        n_nodes, head = particles.n_nodes[i], particles.head[i]
+        if (n_nodes + 1) // 2 >= plan.prior.max_leaves:
+            head = n_nodes
+        while head < n_nodes and island.pool.varying[particles.node[i, head]] == 0.0:
+            head += 1
+        particles.head[i] = head
+        if head < n_nodes:
+            break
+        i += 1
+    return i
 
 
 @inlined
@@ -248,20 +253,15 @@ def advance(plan, island, n, rng):
     particles = island.particles
     count = particles.head.shape[0]
     for _ in range(n):
-        i = particles.progress[CURSOR]
-        while i < count and not can_grow(plan, island, i):
-            i += 1
-        if i == count:  # the step is over, or all are finished
-            i = 0
-            while i < count and not can_grow(plan, island, i):
-                i += 1
-            if i == count:
+        i = next_growing(plan, island, particles.progress[CURSOR])
+        if i == count:  # the step is over
+            if next_growing(plan, island, 0) == count:
                 return FINISHED
             particles.progress[STEPS] += 1
             resample(plan, particles, rng)
-            i = 0
-            while not can_grow(plan, island, i):
-                i += 1
+            i = next_growing(plan, island, 0)
+            if i == count:  # those that could grow have died out
+                return FINISHED
         particles.progress[CURSOR] = i
         wide_enough = particles.n_nodes[i] + 2 <= particles.node.shape[1]
         if not (wide_enough and has_room(island.pool, particles.node[i, particles.head[i]])):

@@ -190,7 +190,8 @@ def _mixture_quantile(probability, z, means, sds, weight):
 def _quantiles_of_rows(probabilities, z, means, sds, weight, first, last, out):
     for row in range(first, last):
         for j in range(probabilities.shape[0]):
-            out[j, row] = _mixture_quantile(probabilities[j], z[j], means[row], sds, weight)
+            sd = sds[row if sds.shape[0] > 1 else 0]
+            out[j, row] = _mixture_quantile(probabilities[j], z[j], means[row], sd, weight)
 
 
 def tree_predictions(
@@ -281,8 +282,8 @@ def mixture_quantiles(
 ) -> FloatArray:
     """Quantiles of a mixture of normals for each row, to 1e-10 of the widest part's sd.
 
-    ``means`` is [n, T] and C-contiguous, ``sds`` and ``weight`` are [T]; the result is
-    [probabilities, n].
+    ``means`` is [n, T], ``sds`` [n, T] or [1, T] for all rows, both C-contiguous; ``weight`` is
+    [T]; the result is [probabilities, n].
     """
     z = ndtri(probabilities)
     out = np.empty((len(probabilities), len(means)))

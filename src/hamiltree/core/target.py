@@ -229,7 +229,6 @@ def log_density_and_gradient(u, grad, args):
 @kernel
 def nuts_on_tree(model, tree, work, u, step, inverse_mass, max_depth, nuts_work, rng):
     """One NUTS transition of the tree's unconstrained parameters."""
-    never_inline()
     args = (model, tree, work)
     return nuts_transition(
         log_density_and_gradient, args, u, step, inverse_mass, max_depth, nuts_work, rng
@@ -238,6 +237,5 @@ def nuts_on_tree(model, tree, work, u, step, inverse_mass, max_depth, nuts_work,
 
 @kernel
 def first_step_on_tree(model, tree, work, u, inverse_mass, nuts_work, rng):
-    never_inline()
     args = (model, tree, work)
     return first_step_size(log_density_and_gradient, args, u, inverse_mass, nuts_work, rng)

@@ -25,7 +25,8 @@ def plot_leaves(posterior: Posterior, ax: Axes | None = None) -> Axes:
     sizes = np.arange(posterior.n_leaves.min(), posterior.n_leaves.max() + 1)
     by_chain = np.array(
         [
-            np.bincount(leaves - sizes[0], weights=weights, minlength=len(sizes)) / weights.sum()
+            np.bincount(leaves - sizes[0], weights=weights, minlength=len(sizes))
+            / max(weights.sum(), 1e-300)  # an island can be without any weight
             for leaves, weights in zip(posterior.n_leaves, posterior.weights, strict=True)
         ]
     )

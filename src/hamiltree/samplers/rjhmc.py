@@ -32,7 +32,7 @@ from ..core.adaptation import (
     update_averager,
     window_masks,
 )
-from ..core.jit import inlined, kernel, never_inline
+from ..core.jit import inlined, kernel, opaque
 from ..core.jumps import GROW, PRUNE, STAY, propose_jump
 from ..core.likelihoods import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work, make_data, make_work
 from ..core.nodes import Tree, copy_tree, empty_tree, n_leaves
@@ -97,6 +97,14 @@ class Plan(NamedTuple):
     h_final: float
 
 
+class Calls(NamedTuple):
+    """Where this process keeps what is compiled apart; see ``jit.opaque``."""
+
+    nuts: int
+    first_step: int
+    side: int
+
+
 class State(NamedTuple):
     """One chain: what the next step needs, and scratch."""
 
@@ -119,7 +127,11 @@ class State(NamedTuple):
     """[2, dimension]; kind and depth of each coordinate."""
     averager: NDArray[np.float64]
     """[AVERAGER]; of an adaptation within a transition."""
+    calls: Calls
 
+
+_nuts, _nuts_address = opaque(nuts_on_tree)
+_first_step, _first_step_address = opaque(first_step_on_tree)
 
 U, BEFORE, INVERSE_MASS, RUNNING_MEAN, RUNNING_SQUARES = 0, 1, 2, 3, 4
 
@@ -189,10 +201,14 @@ def nuts(state, plan, tree, log_like, adapting, averager, by_size, rng):
     else:
         step = math.exp(averager[LOG_STEP] if adapting else averager[LOG_STEP_BAR])
     if step == 0.0:
-        step = first_step_on_tree(model, tree, state.work, u, inverse_mass, state.nuts_work, rng)
+        step = _first_step(
+            state.calls.first_step,
+            (model, tree, state.work, u, inverse_mass, state.nuts_work, rng),
+        )
         restart_averager(averager, step)
-    info = nuts_on_tree(
-        model, tree, state.work, u, step, inverse_mass, plan.max_depth, state.nuts_work, rng
+    info = _nuts(
+        state.calls.nuts,
+        (model, tree, state.work, u, step, inverse_mass, plan.max_depth, state.nuts_work, rng),
     )
     rest = constrain(model, u, tree)
     log_like = 0.0 if model.power[0] == 0.0 else (info.log_density - rest) / model.power[0]
@@ -232,7 +248,6 @@ def one_side(state, plan, tree, log_like, phase, rules_first, rng):
     With the paper's adaptation they follow its intermediate burn-in: NUTS warmed up from scratch
     at this topology, through the schedule of h.
     """
-    never_inline()
     model, averager = state.model, state.averager
     tally = state.tally[phase]
     n_adapt = plan.h_adapt.shape[0]
@@ -264,6 +279,9 @@ def one_side(state, plan, tree, log_like, phase, rules_first, rng):
     return info, log_like, step
 
 
+_one_side, _side_address = opaque(one_side)
+
+
 @inlined
 def log_posterior(model, tree, log_like):
     return log_prior(model.family, model.prior, model.leaf_prior, tree) + tempered(model, log_like)
@@ -280,7 +298,9 @@ def one_iteration(state, plan, phase, rng):
     start = log_posterior(model, tree, state.log_like[0])
     copy_tree(tree, proposal)
     log_like = state.log_like[0]
-    info, log_like, step = one_side(state, plan, proposal, log_like, phase, np.bool_(True), rng)
+    info, log_like, step = _one_side(
+        state.calls.side, (state, plan, proposal, log_like, phase, np.bool_(True), rng)
+    )
     if not plan.double_sided:
         copy_tree(proposal, tree)
         state.log_like[0] = log_like
@@ -293,8 +313,8 @@ def one_iteration(state, plan, phase, rng):
         log_like = likelihood(model, proposal, state.work)
     after = log_posterior(model, proposal, log_like)
     if plan.double_sided:
-        info, log_like, step = one_side(
-            state, plan, proposal, log_like, phase, np.bool_(False), rng
+        info, log_like, step = _one_side(
+            state.calls.side, (state, plan, proposal, log_like, phase, np.bool_(False), rng)
         )
     log_ratio = after - before + log_q
     if plan.biased[phase]:
@@ -376,7 +396,7 @@ class RJHMCChain:
     def __init__(self, sampler: RJHMC, rng: np.random.Generator) -> None:
         self.rng = rng
         self.plan = make_plan(sampler.settings, sampler.n_warmup)
-        self.state = make_state(sampler)
+        self.state = with_calls(make_state(sampler), self.plan, rng)
         n_weights = self.state.tree.weights.shape[1]
         self.block = make_block(
             sampler.settings.max_leaves, n_weights, max(sampler.n_classes, 1)
@@ -491,4 +511,14 @@ def make_state(sampler: RJHMC) -> State:
         vectors=np.zeros((5, largest)),
         places=np.zeros((2, largest), np.int64),
         averager=np.zeros(AVERAGER),
+        calls=Calls(0, 0, 0),
     )
+
+
+def with_calls(state: State, plan: Plan, rng: np.random.Generator) -> State:
+    """The state with the addresses of its kernels, compiled now or loaded from the cache."""
+    model, tree, work, u = state.model, state.tree, state.work, state.vectors[U]
+    first_step = _first_step_address(model, tree, work, u, u, state.nuts_work, rng)
+    nuts_step = _nuts_address(model, tree, work, u, 1.0, u, plan.max_depth, state.nuts_work, rng)
+    side = _side_address(state, plan, tree, 0.0, WARMUP, True, rng)
+    return state._replace(calls=Calls(nuts_step, first_step, side))

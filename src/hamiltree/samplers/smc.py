@@ -36,8 +36,9 @@ from ..settings import Settings
 
 PROPOSALS = {"prior": PRIOR, "empirical": EMPIRICAL, "posterior": OPTIMAL}
 RESAMPLINGS = {"systematic": SYSTEMATIC, "multinomial": MULTINOMIAL}
-FIRST_WIDTH = 31
-"""Nodes a particle has room for at first; more is made as trees grow."""
+FIRST_NODES, FIRST_ROWS, FIRST_WIDTH = 1024, 8, 31
+"""Room at first, doubled when needed: for nodes of all trees, for rows (in times the data) and for
+nodes of one tree."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ class SMCChain:
         self.rng = rng
         self.plan = sampler.plan
         table, n = self.plan.table, sampler.n_particles
-        pool = make_pool(table, 1024, 8 * table.rank.shape[1], self.plan.proposal == OPTIMAL)
+        room = FIRST_ROWS * table.rank.shape[1]
+        pool = make_pool(table, FIRST_NODES, room, self.plan.proposal == OPTIMAL)
         add_root(table, pool)
         log_root = 0.0 if table.power == 0.0 else table.power * float(pool.log_marginal[0])
         particles = make_particles(n, FIRST_WIDTH, log_root - math.log(n))
@@ -115,7 +117,7 @@ class SMCChain:
         self.finished = False
 
     def advance(self, n: int) -> list[Block]:
-        """Make n decisions; returns all particles at once when none can grow any more."""
+        """Make n decisions or so; returns all particles once none can grow any more."""
         if self.finished:
             return []
         while (status := advance(self.plan, self.island, n, self.rng)) == FULL:
@@ -140,9 +142,9 @@ class SMCChain:
             self.island = Island(widened(particles, 2 * particles.node.shape[1]), pool, scratch)
         drop_unused(self.island)
         table, capacity, room = self.plan.table, len(pool.start), len(pool.rows)
-        crowded = pool.filled[NODES] > capacity // 2
+        crowded = bool(pool.filled[NODES] > capacity // 2)
         # A node that is split next needs room for all of its rows.
-        tight = pool.filled[ROWS] + table.rank.shape[1] > room // 2
+        tight = bool(pool.filled[ROWS] + table.rank.shape[1] > room // 2)
         if crowded or tight:
             larger = enlarged(pool, table, capacity * (1 + crowded), room * (1 + tight))
             self.island = self.island._replace(pool=larger)

@@ -1,0 +1,313 @@
+"""Moves between hard trees: grow, prune, change, swap and restructure, for any rule prior.
+
+A move builds a proposal beside the current tree and returns the log ratio of the densities of
+proposing back and forth; priors and likelihoods of both trees are compared in one place,
+``attempt``. A move that is not possible is refused: the chain stays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .hard_rules import RuleModel, RuleWork, draw_rule_at, log_draw_at, log_rule_at, some_rule
+from .jit import inlined, kernel, never_inline
+from .leaves import LeafModel, combine, leaf_parts
+from .nodes import (
+    Tree,
+    copy_tree,
+    count_prunable,
+    grow,
+    n_leaves,
+    nth_internal,
+    nth_prunable,
+    prune,
+)
+from .partition import Cells, HardData, copy_cell, copy_rows, split_rows, sum_rows
+from .restructure import PartitionWork, restructure
+from .shapes import ShapePrior, log_tree_prior
+
+GROW, PRUNE, CHANGE, SWAP, RESTRUCTURE = 0, 1, 2, 3, 4
+UNKNOWN = np.nan
+"""Log prior of a rule that is still to be computed."""
+
+
+class HardModel(NamedTuple):
+    """All that defines the posterior over hard trees."""
+
+    data: HardData
+    rules: RuleModel
+    shape: ShapePrior
+    leaf: LeafModel
+    power: float
+    """The likelihood enters to this power; 0 leaves the prior."""
+
+
+class HardState(NamedTuple):
+    """One chain's tree, the proposal beside it, and scratch."""
+
+    tree: Tree
+    cells: Cells
+    new_tree: Tree
+    new_cells: Cells
+    log_prior: NDArray[np.float64]
+    """[1]; of ``tree``, as is the next."""
+    log_like: NDArray[np.float64]
+    spare: NDArray[np.int64]
+    """[n]"""
+    no_rows: NDArray[np.float64]
+    """[n_stats]; zeros: the sums of a leaf without rows."""
+    rule_work: RuleWork
+    partition_work: PartitionWork
+
+
+@kernel
+def settle(model, tree, cells, at, log_rule, spare, rule_work):
+    """Partition the rows of the subtree at a node and fill its cells; False if its prior is 0.
+
+    The node's own rows stand in their range, in any order. ``log_rule`` is the log prior of its
+    rule, or UNKNOWN.
+    """
+    never_inline()
+    data, rules = model.data, model.rules
+    for i in range(at, at + tree.size[at]):
+        start, stop = cells.start[i], cells.stop[i]
+        if tree.size[i] == 1:
+            sum_rows(data, cells.rows, start, stop, cells.stats[i])
+            cells.part[i], cells.spread[i] = leaf_parts(model.leaf, cells.stats[i])
+            cells.can_split[i] = some_rule(rules, data, cells.rows, start, stop)
+            continue
+        f, threshold = tree.feature[i], tree.threshold[i]
+        if i > at or math.isnan(log_rule):
+            log_rule = log_rule_at(
+                rules, data, rule_work, cells.rows, start, stop, f, threshold
+            )
+            if log_rule == -np.inf:
+                return False
+        cells.log_rule[i] = log_rule
+        cells.can_split[i] = True
+        middle = split_rows(data.columns[f], threshold, cells.rows, spare, start, stop)
+        left, right = i + 1, i + 1 + tree.size[i + 1]
+        cells.start[left], cells.stop[left] = start, middle
+        cells.start[right], cells.stop[right] = middle, stop
+    for i in range(at + tree.size[at] - 1, at - 1, -1):
+        if tree.size[i] > 1:
+            for s in range(cells.stats.shape[1]):
+                right = i + 1 + tree.size[i + 1]
+                cells.stats[i, s] = cells.stats[i + 1, s] + cells.stats[right, s]
+    return True
+
+
+@kernel
+def log_marginal(model, tree, cells):
+    """Log marginal likelihood of the tree from its leaves' parts."""
+    part = 0.0
+    spread = 0.0
+    for i in range(tree.n_nodes[0]):
+        if tree.size[i] == 1:
+            part += cells.part[i]
+            spread += cells.spread[i]
+    return combine(model.leaf, part, spread, float(cells.rows.shape[0]))
+
+
+@inlined
+def count_open(tree, cells):
+    """Leaves in which a rule is available."""
+    count = 0
+    for i in range(tree.n_nodes[0]):
+        if tree.size[i] == 1 and cells.can_split[i]:
+            count += 1
+    return count
+
+
+@inlined
+def nth_open(tree, cells, k):
+    for i in range(tree.n_nodes[0]):
+        if tree.size[i] == 1 and cells.can_split[i]:
+            if k == 0:
+                return i
+            k -= 1
+    return -1
+
+
+@inlined
+def pick(count, rng):
+    return int(rng.random() * count)
+
+
+# ------------------------------------------------------------------ the moves
+# Each returns (log ratio of proposing back and forth, node whose subtree is to be settled or -1,
+# log prior of that node's rule). ``state.new_tree`` and ``new_cells`` start as copies.
+
+
+@inlined
+def propose_grow(model, state, rng):
+    """Split an open leaf, all alike, by a drawn rule; back: prune that node."""
+    tree, cells = state.new_tree, state.new_cells
+    n_open = count_open(tree, cells)
+    if n_open == 0 or n_leaves(tree) >= model.shape.max_leaves:
+        return -np.inf, -1, UNKNOWN
+    leaf = nth_open(tree, cells, pick(n_open, rng))
+    f, threshold, log_density, log_rule = draw_rule_at(
+        model.rules,
+        model.data,
+        state.rule_work,
+        state.cells.rows,
+        cells.start[leaf],
+        cells.stop[leaf],
+        rng,
+    )
+    for i in range(tree.n_nodes[0] - 1, leaf, -1):
+        copy_cell(cells, i, cells, i + 2)
+    grow(tree, leaf)
+    tree.feature[leaf] = f
+    tree.threshold[leaf] = threshold
+    log_forth = log_density - math.log(n_open)
+    log_back = -math.log(count_prunable(tree))
+    return log_back - log_forth, leaf, log_rule
+
+
+@inlined
+def propose_prune(model, state, rng):
+    """Make a leaf of a node with two leaves, all alike; back: grow it with the same rule."""
+    tree, cells = state.new_tree, state.new_cells
+    candidates = count_prunable(tree)
+    if candidates == 0 or n_leaves(tree) <= model.shape.min_leaves:
+        return -np.inf, -1, UNKNOWN
+    node = nth_prunable(tree, pick(candidates, rng))
+    log_density = log_draw_at(
+        model.rules,
+        model.data,
+        state.cells.rows,
+        cells.start[node],
+        cells.stop[node],
+        tree.feature[node],
+        cells.log_rule[node],
+    )
+    for i in range(node + 3, tree.n_nodes[0]):
+        copy_cell(cells, i, cells, i - 2)
+    prune(tree, node)
+    cells.part[node], cells.spread[node] = leaf_parts(model.leaf, cells.stats[node])
+    log_forth = -math.log(candidates)
+    log_back = log_density - math.log(count_open(tree, cells))
+    return log_back - log_forth, -1, UNKNOWN
+
+
+@inlined
+def propose_change(model, state, rng):
+    """Draw the rule of an internal node anew; its rows, hence what can be drawn, stay the same."""
+    tree, cells = state.new_tree, state.new_cells
+    splits = n_leaves(tree) - 1
+    if splits == 0:
+        return -np.inf, -1, UNKNOWN
+    node = nth_internal(tree, pick(splits, rng))
+    start, stop = cells.start[node], cells.stop[node]
+    rows = state.cells.rows
+    log_back = log_draw_at(
+        model.rules, model.data, rows, start, stop, tree.feature[node], cells.log_rule[node]
+    )
+    f, threshold, log_forth, log_rule = draw_rule_at(
+        model.rules, model.data, state.rule_work, rows, start, stop, rng
+    )
+    tree.feature[node] = f
+    tree.threshold[node] = threshold
+    return log_back - log_forth, node, log_rule
+
+
+@inlined
+def same_rule(tree, i, j):
+    return tree.feature[i] == tree.feature[j] and tree.threshold[i] == tree.threshold[j]
+
+
+@inlined
+def propose_swap(model, state, rng):
+    """An internal parent and child, all pairs alike, exchange rules; its own reverse.
+
+    Where both children have the same rule, both get the parent's. Where the other child has the
+    parent's rule, the exchange would not be undone by another one, so it is refused.
+    """
+    tree = state.new_tree
+    pairs = n_leaves(tree) - 2  # every internal node but the root is a child
+    if pairs < 1:
+        return -np.inf, -1, UNKNOWN
+    child = nth_internal(tree, 1 + pick(pairs, rng))
+    parent = tree.parent[child]
+    right = parent + 1 + tree.size[parent + 1]
+    other = right if child == parent + 1 else parent + 1
+    both = False
+    if tree.size[other] > 1:
+        if same_rule(tree, other, parent):
+            return -np.inf, -1, UNKNOWN
+        both = same_rule(tree, other, child)
+    f, threshold = tree.feature[parent], tree.threshold[parent]
+    tree.feature[parent], tree.threshold[parent] = tree.feature[child], tree.threshold[child]
+    tree.feature[child], tree.threshold[child] = f, threshold
+    if both:
+        tree.feature[other], tree.threshold[other] = f, threshold
+    return 0.0, parent, UNKNOWN
+
+
+@inlined
+def propose_restructure(model, state, rng):
+    """A new tree over the same leaves."""
+    log_ratio = restructure(
+        model.data, state.tree, state.cells, state.new_tree, state.partition_work, rng
+    )
+    return log_ratio, 0, UNKNOWN
+
+
+# ------------------------------------------------------------------ accept or refuse
+
+
+@inlined
+def copy_cells(source, target, n_nodes):
+    for i in range(n_nodes):
+        copy_cell(source, i, target, i)
+
+
+@kernel
+def attempt(model, state, move, rng):
+    """Propose a move and accept it or not; returns whether it was accepted."""
+    never_inline()
+    tree, cells = state.tree, state.cells
+    new_tree, new_cells = state.new_tree, state.new_cells
+    copy_tree(tree, new_tree)
+    copy_cells(cells, new_cells, tree.n_nodes[0])
+    if move == GROW:
+        log_ratio, at, log_rule = propose_grow(model, state, rng)
+    elif move == PRUNE:
+        log_ratio, at, log_rule = propose_prune(model, state, rng)
+    elif move == CHANGE:
+        log_ratio, at, log_rule = propose_change(model, state, rng)
+    elif move == SWAP:
+        log_ratio, at, log_rule = propose_swap(model, state, rng)
+    else:
+        log_ratio, at, log_rule = propose_restructure(model, state, rng)
+    if log_ratio == -np.inf:
+        return False
+    if at >= 0:
+        copy_rows(cells.rows, new_cells.rows, new_cells.start[at], new_cells.stop[at])
+        if not settle(model, new_tree, new_cells, at, log_rule, state.spare, state.rule_work):
+            return False
+    log_prior = log_tree_prior(model.shape, new_tree, new_cells)
+    log_ratio += log_prior - state.log_prior[0]
+    log_like = log_marginal(model, new_tree, new_cells)
+    if move != RESTRUCTURE:  # the leaves stay, and with them the likelihood but for rounding
+        log_ratio += tempered(model, log_like) - tempered(model, state.log_like[0])
+    if log_ratio < 0.0 and math.log(rng.random()) >= log_ratio:
+        return False
+    if at >= 0:
+        copy_rows(new_cells.rows, cells.rows, new_cells.start[at], new_cells.stop[at])
+    copy_tree(new_tree, tree)
+    copy_cells(new_cells, cells, new_tree.n_nodes[0])
+    state.log_prior[0] = log_prior
+    state.log_like[0] = log_like
+    return True
+
+
+@inlined
+def tempered(model, log_like):
+    return 0.0 if model.power == 0.0 else model.power * log_like

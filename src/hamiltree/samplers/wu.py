@@ -1,0 +1,85 @@
+"""WU (Wu, Tjelmeland and West 2007): the pinball prior, and a radical restructure.
+
+One iteration: ``triples`` of (change, grow or prune, swap), one restructure, and as many triples
+again. An iteration counts as accepted if anything in it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.hard_moves import CHANGE, GROW, PRUNE, RESTRUCTURE, SWAP, HardModel, attempt
+from ..core.hard_record import record_hard_tree, start_tree
+from ..core.jit import inlined, kernel
+from ..core.record import is_full
+from ..settings import Settings
+from .hard import HardChain, HardPlan, make_model
+
+MOVES = ("grow", "prune", "change", "swap", "restructure", "iteration")
+ITERATION = MOVES.index("iteration")
+
+
+@inlined
+def counted(model, loop, phase, move, rng):
+    """Attempt a move and count it; 1 where accepted."""
+    accepted = 1 if attempt(model, loop.state, move, rng) else 0
+    loop.tally[phase, move, 0] += accepted
+    loop.tally[phase, move, 1] += 1
+    return accepted
+
+
+@kernel
+def advance_wu(model, loop, plan, block, n, rng):
+    """Up to n iterations, fewer when the block is full; how many, or -1 without a start."""
+    if n > 0 and loop.iteration[0] == 0 and not start_tree(model, loop.state, rng):
+        return -1
+    for done in range(n):
+        phase = 0 if loop.iteration[0] < plan.n_warmup else 1
+        if phase == 1 and is_full(block, model.shape.max_leaves):
+            return done
+        accepted = 0
+        for step in range(6 * plan.repeats + 1):
+            if step == 3 * plan.repeats:
+                move = RESTRUCTURE
+            else:
+                turn = (step if step < 3 * plan.repeats else step - 1) % 3
+                move = CHANGE if turn == 0 else SWAP
+                if turn == 1:
+                    move = GROW if rng.random() < 0.5 else PRUNE
+            accepted += counted(model, loop, phase, move, rng)
+        loop.tally[phase, ITERATION, 0] += 1 if accepted > 0 else 0
+        loop.tally[phase, ITERATION, 1] += 1
+        if phase == 1:
+            record_hard_tree(model, loop.state, block, rng)
+        loop.iteration[0] += 1
+    return n
+
+
+@dataclass(frozen=True)
+class WU:
+    """The sampler: configuration shared by its chains."""
+
+    model: HardModel
+    plan: HardPlan
+
+    @classmethod
+    def build(
+        cls,
+        columns: NDArray[np.float64],
+        y: NDArray[np.generic],
+        n_classes: int,
+        settings: Settings,
+        n_warmup: int,
+    ) -> WU:
+        model = make_model(columns, y, n_classes, settings, pinball=True)
+        return cls(model, HardPlan(n_warmup, settings.triples))
+
+    def start(self, rng: np.random.Generator) -> HardChain:
+        return HardChain(self.model, self.plan, advance_wu, MOVES, rng)
+
+    @property
+    def h(self) -> NDArray[np.float64]:
+        return np.zeros(self.model.data.columns.shape[0])

@@ -1,0 +1,101 @@
+"""Runs CGM and WU on the toys of ``reference.enumerate_hard`` and reads off what is known there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hamiltree.core.predict import Forest, tree_predictions
+from hamiltree.draws import Draws, RunInfo
+from hamiltree.run import Problem, sample
+from hamiltree.settings import Settings
+
+from .reference.enumerate_hard import HardPrior, Label, Leaves, Toy, labels_of
+from .reference.stats import MeanTest, TotalVariation, compare_means, total_variation
+
+# Few values, unevenly spread: what is available below a split depends on the split.
+ROWS = np.array(
+    [[0.1, 0.2], [0.1, 0.5], [0.4, 0.2], [0.4, 0.9], [0.7, 0.5], [0.9, 0.2], [0.9, 0.9], [0.7, 0.9]]
+)
+CLASSES = np.array([0, 1, 1, 0, 0, 1, 2, 0])
+TARGET = np.array([0.3, -1.2, 0.8, 0.1, 2.0, -0.4, 1.1, 0.6])
+LEAVES = {
+    "classes": Leaves(class_prior=(1.0, 0.5, 2.0)),
+    "regression": Leaves(),
+    "common": Leaves(common=True),
+}
+
+
+def make_toy(kind: str, leaves: str, *, max_leaves: int = 4, **prior: object) -> Toy:
+    """``kind`` is a rule prior of CGM, or "wu"; ``leaves`` one of LEAVES."""
+    settings = HardPrior(kind, max_leaves=max_leaves, **prior)  # type: ignore[arg-type]
+    return Toy(ROWS, CLASSES if leaves == "classes" else TARGET, settings, LEAVES[leaves])
+
+
+def settings_of(toy: Toy, **overrides: object) -> Settings:
+    prior, leaves = toy.prior, toy.leaves
+    options: dict[str, object] = {
+        "method": "wu" if prior.kind == "wu" else "cgm",
+        "rule_prior": "uniform" if prior.kind == "wu" else prior.kind,
+        "alpha_split": prior.alpha_split,
+        "beta_split": prior.beta_split,
+        "min_leaves": prior.min_leaves,
+        "max_leaves": prior.max_leaves,
+        "expected_splits": prior.expected_splits,
+        "left_share": prior.left_share,
+        "feature_prior": prior.features,
+        "class_prior": leaves.class_prior or 1.0,
+        "variance_prior": leaves.variance_prior,
+        "mean_prior": leaves.mean_prior,
+        "variance": "common" if leaves.common else "leaf",
+        "proposals": 12,
+        "triples": 2,
+        **overrides,
+    }
+    return Settings(**options)  # type: ignore[arg-type]
+
+
+def run_hard(
+    toy: Toy, *, n_draws: int, seed: int, n_chains: int = 4, **overrides: object
+) -> tuple[Draws, RunInfo]:
+    return sample(
+        Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes),
+        settings_of(toy, **overrides),
+        n_chains=n_chains,
+        n_warmup=200,
+        n_draws=n_draws,
+        n_jobs=2,
+        seed=seed,
+    )
+
+
+def judge(
+    toy: Toy, draws: Draws, *, likelihood: bool, level: float
+) -> tuple[TotalVariation, MeanTest]:
+    """Total variation over all trees, and z-tests of what the leaves say at every row."""
+    labels = labels_by_chain(toy, draws)
+    distance = total_variation(labels, toy.exact(likelihood=likelihood), level=level)
+    exact = toy.means(likelihood=likelihood)
+    means = compare_means(at_rows(toy, draws), exact, level=level)
+    return distance, means
+
+
+def labels_by_chain(toy: Toy, draws: Draws) -> list[list[Label]]:
+    labels = labels_of(toy, draws.node_offset, draws.size, draws.feature, draws.threshold)
+    n = draws.n_draws
+    return [labels[c * n : (c + 1) * n] for c in range(draws.n_chains)]
+
+
+def at_rows(toy: Toy, draws: Draws) -> dict[str, np.ndarray]:
+    """[chain, draw] of every functional of ``Toy.means``, routed by the library."""
+    forest = Forest(
+        draws.node_offset, draws.size, draws.feature, draws.threshold, draws.weights, draws.h
+    )
+    if toy.n_classes:
+        counts = draws.leaf + np.array(toy.leaves.class_prior)
+        values = np.ascontiguousarray(counts[:, :1] / counts.sum(axis=1, keepdims=True))
+    else:
+        values = np.column_stack([draws.leaf[:, 0], np.log(draws.leaf[:, 1])])
+    out = tree_predictions(forest, values, np.ascontiguousarray(toy.X.T))
+    out = out.reshape(draws.n_chains, draws.n_draws, len(toy.X), -1)
+    names = ("fitted", "log sd")[: out.shape[-1]]
+    return {f"{name} {i}": out[:, :, i, k] for k, name in enumerate(names) for i in range(len(toy.X))}

@@ -1,0 +1,188 @@
+"""The exact posterior under SMC's prior on tiny data, by summing over every tree; plain Python.
+
+A node with no available split stops. Any other splits with probability alpha (1 + depth)^-beta, on
+a feature drawn among those that vary in it, at a threshold uniform over its range of values. All
+thresholds between two neighbouring values part the rows alike, so a node has finitely many
+different splits, with prior masses in proportion to the gaps.
+
+``tree_sums`` recurses over the subtrees, each independent of the others. ``queue_sums`` grows whole
+trees from a queue, oldest leaf first, as a limit on the leaves needs; it is slow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Rows = frozenset[int]
+Partition = frozenset[Rows]
+
+
+@dataclass(frozen=True, eq=False)
+class TinyProblem:
+    """Data on the unit interval, and the prior."""
+
+    X: NDArray[np.float64]
+    """[rows, features]"""
+    y: NDArray[np.generic]
+    n_classes: int = 0
+    alpha_split: float = 0.95
+    beta_split: float = 0.5
+    min_leaves: int = 1
+    max_leaves: int = 10**9
+    min_size: int = 1
+    feature_weight: tuple[float, ...] | None = None
+    class_prior: tuple[float, ...] = ()
+    variance_prior: tuple[float, float] = (1.5, 0.5)
+    mean_prior: tuple[float, float] = (0.0, 0.1)
+    power: float = 1.0
+
+    def split_probability(self, depth: int) -> float:
+        if depth == 0 and self.min_leaves == 2:
+            return 1.0
+        return min(self.alpha_split * (1 + depth) ** -self.beta_split, 1 - 1e-6)
+
+    def splits(self, rows: Rows) -> list[tuple[float, Rows, Rows, int]]:
+        """Prior mass, left rows, right rows and feature of each different split; sums to 1."""
+        if len(rows) <= self.min_size:
+            return []
+        weights = self.feature_weight or (1.0,) * self.X.shape[1]
+        values = {j: sorted({float(self.X[i, j]) for i in rows}) for j in range(len(weights))}
+        total = sum(weights[j] for j in values if len(values[j]) > 1)
+        found = []
+        for j, levels in values.items():
+            for low, high in pairwise(levels):
+                mass = weights[j] / total * (high - low) / (levels[-1] - levels[0])
+                left = frozenset(i for i in rows if self.X[i, j] <= low)
+                found.append((mass, left, rows - left, j))
+        return found
+
+    def leaf(self, rows: Rows) -> float:
+        """Marginal likelihood of a leaf: the product of its one-row-ahead predictions."""
+        y = [self.y[i] for i in sorted(rows)]
+        predict = self._next_class if self.n_classes else self._next_value
+        product = math.prod(predict(y[:k], y[k]) for k in range(len(y)))
+        return float(product**self.power) if self.power else 1.0
+
+    def _next_class(self, seen: list[int], new: int) -> float:
+        mass = sum(self.class_prior) + len(seen)
+        return (self.class_prior[new] + seen.count(new)) / mass
+
+    def _next_value(self, seen: list[float], new: float) -> float:
+        """A t density, with the normal-inverse-gamma parameters updated one row at a time."""
+        (shape, rate), (mean, count) = self.variance_prior, self.mean_prior
+        for value in seen:
+            rate += 0.5 * count / (count + 1) * (value - mean) ** 2
+            mean, count, shape = (count * mean + value) / (count + 1), count + 1, shape + 0.5
+        scale = math.sqrt(rate * (count + 1) / (shape * count))
+        return float(stats.t.pdf(new, 2 * shape, mean, scale))
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Masses p(tree, y) added up by what the tree looks like."""
+
+    partitions: dict[Partition, float]
+    """By the rows of its leaves."""
+    leaves: dict[int, float]
+    """By the number of its leaves."""
+    root: dict[tuple[int, int], float] = field(default_factory=dict)
+    """By the feature of the first split and the number of rows that go left; (-1, 0): none."""
+
+    @cached_property
+    def evidence(self) -> float:
+        return math.fsum(self.partitions.values())
+
+    @property
+    def log_evidence(self) -> float:
+        return math.log(self.evidence)
+
+    @property
+    def mean_leaves(self) -> float:
+        return sum(k * mass for k, mass in self.leaves.items()) / self.evidence
+
+
+def tree_sums(problem: TinyProblem) -> Exact:
+    """All trees, subtree by subtree; no limit on the leaves."""
+
+    @lru_cache(maxsize=None)
+    def below(rows: Rows, depth: int) -> dict[Partition, float]:
+        mass: dict[Partition, float] = defaultdict(float)
+        splits = problem.splits(rows)
+        p = problem.split_probability(depth) if splits else 0.0
+        mass[frozenset([rows])] = (1 - p) * problem.leaf(rows)
+        for prior, left, right, _ in splits:
+            for a, left_mass in below(left, depth + 1).items():
+                for b, right_mass in below(right, depth + 1).items():
+                    mass[a | b] += p * prior * left_mass * right_mass
+        return mass
+
+    everything = frozenset(range(len(problem.y)))
+    partitions = {part: m for part, m in below(everything, 0).items() if m > 0}
+    root = {(-1, 0): (1 - problem.split_probability(0)) * problem.leaf(everything)}
+    for prior, left, right, feature in problem.splits(everything):
+        sides = sum(below(left, 1).values()) * sum(below(right, 1).values())
+        key = (feature, len(left))
+        root[key] = root.get(key, 0.0) + problem.split_probability(0) * prior * sides
+    return Exact(partitions, _by_leaves(partitions), root)
+
+
+def queue_sums(problem: TinyProblem) -> Exact:
+    """All trees, grown as SMC grows them, so that ``max_leaves`` stops them where it does."""
+
+    def grow(
+        queue: tuple[tuple[Rows, int], ...], done: tuple[Rows, ...], mass: float
+    ) -> Iterator[tuple[Partition, float]]:
+        if not queue:
+            yield frozenset(done), mass * math.prod(problem.leaf(rows) for rows in done)
+            return
+        (rows, depth), *rest = queue
+        full = len(queue) + len(done) >= problem.max_leaves
+        splits = [] if full else problem.splits(rows)
+        p = problem.split_probability(depth) if splits else 0.0
+        if p < 1.0:
+            yield from grow(tuple(rest), (*done, rows), mass * (1 - p))
+        for prior, left, right, _ in splits:
+            children = ((left, depth + 1), (right, depth + 1))
+            yield from grow((*rest, *children), done, mass * p * prior)
+
+    partitions: dict[Partition, float] = defaultdict(float)
+    for partition, mass in grow(((frozenset(range(len(problem.y))), 0),), (), 1.0):
+        partitions[partition] += mass
+    return Exact(dict(partitions), _by_leaves(partitions))
+
+
+def _by_leaves(partitions: dict[Partition, float]) -> dict[int, float]:
+    leaves: dict[int, float] = defaultdict(float)
+    for partition, mass in partitions.items():
+        leaves[len(partition)] += mass
+    return dict(leaves)
+
+
+# ------------------------------------------------------------------ problems to sum over
+
+_X = np.array([[0.0, 0.3], [0.1, 1.0], [0.4, 0.3], [0.4, 0.0], [0.7, 1.0], [1.0, 0.6], [1.0, 0.0]])
+"""Ties in both columns, gaps of different widths, no two rows alike."""
+
+TINY: dict[str, TinyProblem] = {
+    "two classes": TinyProblem(
+        _X, np.array([0, 0, 0, 1, 1, 1, 1]), n_classes=2, class_prior=(0.5, 0.5)
+    ),
+    "three classes": TinyProblem(
+        _X,
+        np.array([0, 0, 2, 1, 1, 2, 2]),
+        n_classes=3,
+        class_prior=(0.3, 0.2, 0.4),
+        feature_weight=(0.75, 0.25),
+        min_size=2,
+    ),
+    "regression": TinyProblem(_X, np.array([-1.3, -0.9, -0.7, 0.8, 0.6, 1.2, 0.3])),
+}
