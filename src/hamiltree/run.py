@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -162,21 +162,20 @@ def _advance_all(
     # A pool of our own rather than joblib's: on Ctrl-C the blocks under way must finish (a
     # fraction of a second) before their draws are collected, which joblib's pools do not offer.
     with ThreadPoolExecutor(threads, thread_name_prefix="hamiltree") as pool:
-        while done < total if total is not None else not all(pieces):
-            n = block if total is None else min(block, total - done)
-            begun = time.perf_counter()
-            futures = [pool.submit(work, k, n) for k in range(len(chains))]
-            try:
-                wait(futures)
-            except KeyboardInterrupt:
-                wait(futures)
-                return True
-            for future in futures:
-                future.result()
-            done += n
-            rounds = -(-len(chains) // threads)
-            speed = (time.perf_counter() - begun) / (n * rounds)
-            block = int(min(max(BLOCK_SECONDS / max(speed, 1e-9), 1), 4 * n))
+        try:
+            while done < total if total is not None else not all(pieces):
+                n = block if total is None else min(block, total - done)
+                begun = time.perf_counter()
+                futures = [pool.submit(work, k, n) for k in range(len(chains))]
+                for future in futures:
+                    future.result()
+                done += n
+                rounds = -(-len(chains) // threads)
+                speed = (time.perf_counter() - begun) / (n * rounds)
+                block = int(min(max(BLOCK_SECONDS / max(speed, 1e-9), 1), 4 * n))
+        except KeyboardInterrupt:
+            pool.shutdown(wait=True, cancel_futures=True)
+            return True
     return False
 
 

@@ -15,7 +15,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -113,7 +113,7 @@ class Exact:
 def tree_sums(problem: TinyProblem) -> Exact:
     """All trees, subtree by subtree; no limit on the leaves."""
 
-    @lru_cache(maxsize=None)
+    @cache
     def below(rows: Rows, depth: int) -> dict[Partition, float]:
         mass: dict[Partition, float] = defaultdict(float)
         splits = problem.splits(rows)

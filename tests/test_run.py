@@ -1,0 +1,243 @@
+"""The loop around the chains: seeds, threads, blocks, interruption, what is recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import hamiltree.run as run_module
+from hamiltree.core.record import make_block
+from hamiltree.run import Problem, sample
+from hamiltree.samplers.rjhmc import RJHMC
+from hamiltree.settings import Settings, resolve
+
+from .battery import CONFIGURATIONS
+from .reference.model import TOYS, Prior, from_flat, log_posterior
+
+SETTINGS = Settings(h=0.1, max_leaves=6)
+
+
+def problem(name: str = "three-classes") -> Problem:
+    toy = TOYS[name]()
+    return Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
+
+
+def same(a, b) -> bool:
+    fields = [f.name for f in dataclasses.fields(a)]
+    return all(
+        np.array_equal(getattr(a, f), getattr(b, f), equal_nan=True)
+        for f in fields
+        if isinstance(getattr(a, f), np.ndarray)
+    )
+
+
+@pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi"])
+def test_same_seed_same_draws_whatever_the_threads(method, seed):
+    settings = dataclasses.replace(SETTINGS, method=method)
+    results = [
+        sample(
+            problem(), settings, n_chains=3, n_warmup=60, n_draws=40, n_jobs=n_jobs, seed=seed
+        )[0]
+        for n_jobs in (1, 2, 3)
+    ]
+    assert same(results[0], results[1])
+    assert same(results[0], results[2])
+    other, _ = sample(problem(), settings, n_chains=3, n_warmup=60, n_draws=40, seed=seed + 1)
+    assert not same(results[0], other)
+
+
+def test_chains_differ_and_more_chains_keep_the_first(seed):
+    two, _ = sample(problem(), SETTINGS, n_chains=2, n_warmup=50, n_draws=30, seed=seed)
+    three, _ = sample(problem(), SETTINGS, n_chains=3, n_warmup=50, n_draws=30, seed=seed)
+    assert not np.array_equal(two.log_posterior[0], two.log_posterior[1])
+    np.testing.assert_array_equal(two.log_posterior, three.log_posterior[:2])
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+@pytest.mark.parametrize("name", ["three-classes", "regression"])
+def test_blocks_do_not_change_the_draws(name, configuration, seed):
+    """One go, single steps across the end of warm-up, and a block that fills up: the same bits."""
+    data = problem(name)
+    settings = dataclasses.replace(SETTINGS, h_init=0.3, **CONFIGURATIONS[configuration])
+
+    def chain():
+        sampler = RJHMC.build(data.columns, data.y, data.n_classes, settings, 40)
+        return sampler.start(np.random.default_rng(seed))
+
+    def scalars(pieces):
+        return np.concatenate([p.scalars for p in pieces])
+
+    whole = scalars(chain().advance(100))
+    stepwise = chain()
+    pieces = [piece for n in [39, 1, 1, *[3] * 19, 2] for piece in stepwise.advance(n)]
+    np.testing.assert_array_equal(whole, scalars(pieces))
+    cramped = chain()
+    small = make_block(settings.max_leaves, 0, cramped.block.leaf.shape[1])
+    cramped.block = small._replace(leaf=small.leaf[:20].copy())
+    np.testing.assert_array_equal(whole, scalars(cramped.advance(100)))
+
+
+@pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi"])
+@pytest.mark.parametrize("h", [0.1, 0.0])
+@pytest.mark.parametrize("leaf_means", ["collapsed", "explicit"])
+@pytest.mark.parametrize("name", ["three-classes", "regression"])
+def test_recorded_densities_are_those_of_the_recorded_trees(name, leaf_means, h, method, seed):
+    """log posterior on the constrained scale, every constant, means integrated out if collapsed."""
+    toy = TOYS[name]()
+    settings = dataclasses.replace(SETTINGS, method=method, h=h, leaf_means=leaf_means)
+    draws, _ = sample(problem(name), settings, n_chains=2, n_warmup=50, n_draws=50, seed=seed)
+    prior = Prior(alpha_split=settings.alpha_split, beta_split=settings.beta_split, max_leaves=6)
+    for t in range(0, 100, 7):
+        a, b = draws.node_offset[t], draws.node_offset[t + 1]
+        split = slice((a - t) // 2, (b - t - 1) // 2)
+        tree = from_flat(
+            draws.size[a:b].tolist(),
+            draws.feature[split].tolist(),
+            draws.threshold[split].tolist(),
+            draws.weights[split],
+            draws.leaf[(a + t) // 2 : (b + t + 1) // 2, 0].tolist(),
+        )
+        expected = log_posterior(
+            tree,
+            toy.X,
+            toy.y,
+            h,
+            prior,
+            n_classes=toy.n_classes,
+            sigma=float(draws.sigma.ravel()[t]),
+            explicit_mu=leaf_means == "explicit",
+        )
+        assert draws.log_posterior.ravel()[t] == pytest.approx(expected, rel=1e-9)
+
+
+def test_statistics_and_tallies(seed):
+    draws, info = sample(
+        problem("regression"), SETTINGS, n_chains=2, n_warmup=100, n_draws=80, seed=seed
+    )
+    assert set(info.stats) == {"divergent", "nuts_depth", "step_size", "accept_stat", "n_gradients"}
+    for value in info.stats.values():
+        assert value.shape == (2, 80)
+    assert (info.stats["step_size"] > 0).all()
+    for phase, iterations in (("warmup", 100), ("sampling", 80)):
+        tally = info.acceptance[phase]
+        jumps = sum(tally[m][1] for m in ("grow", "prune", "stay"))
+        np.testing.assert_array_equal(jumps, [iterations, iterations])
+        for accepted, proposed in tally.values():
+            assert (accepted <= proposed).all()
+    assert (draws.n_leaves >= 1).all()
+    # frozen after warm-up: one step for each number of splits
+    for chain in range(2):
+        pairs = {
+            (n, s)
+            for n, s in zip(draws.n_leaves[chain], info.stats["step_size"][chain], strict=True)
+        }
+        assert len(pairs) <= 2 * len(set(draws.n_leaves[chain]))
+
+
+def test_interrupt_keeps_the_draws(seed, monkeypatch):
+    monkeypatch.setattr(run_module, "BLOCK_SECONDS", 0.02)
+    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    started = time.perf_counter()
+    draws, info = sample(
+        problem(), SETTINGS, n_chains=2, n_warmup=50, n_draws=2_000_000, n_jobs=2, seed=seed
+    )
+    assert time.perf_counter() - started < 20
+    assert info.interrupted
+    assert 0 < draws.n_draws < 2_000_000
+    again, _ = sample(
+        problem(), SETTINGS, n_chains=2, n_warmup=50, n_draws=min(draws.n_draws, 200), seed=seed
+    )
+    n = again.n_draws
+    np.testing.assert_array_equal(draws.log_posterior[:, :n], again.log_posterior)
+
+
+def test_interrupt_in_warm_up_says_that_nothing_is_kept(seed, monkeypatch):
+    monkeypatch.setattr(run_module, "BLOCK_SECONDS", 0.02)
+    threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt, match="warm-up"):
+        sample(problem(), SETTINGS, n_chains=2, n_warmup=2_000_000, n_draws=10, seed=seed)
+
+
+def test_zero_warm_up_runs(seed):
+    draws, _ = sample(problem(), SETTINGS, n_chains=1, n_warmup=0, n_draws=20, seed=seed)
+    assert draws.n_draws == 20
+
+
+def test_paper_preset_is_algorithm_one():
+    settings = resolve("paper", {"h": None})
+    assert settings.scheme == "double-sided"
+    assert settings.adapt == "transition"
+    assert settings.move_probs == (0.2, 0.2, 0.6)
+    assert settings.warmup_move_probs == (0.5, 0.25, 0.25)
+    assert settings.warmup_acceptance == "biased"
+    assert settings.acceptance == "exact"
+    assert (settings.min_leaves, settings.adapt_steps, settings.inner_steps) == (2, 500, 1)
+    assert resolve("paper", {"min_leaves": 1, "h": 0.3}).h == 0.3  # the user wins
+    with pytest.raises(TypeError, match="unknown settings"):
+        resolve(None, {"depth": 3})
+
+
+@pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi"])
+@pytest.mark.parametrize("name", ["three-classes", "regression"])
+def test_paper_preset_runs(name, method, seed):
+    """Per-transition adaptation, the h schedule, at least one split, stays always accepted."""
+    settings = resolve(
+        "paper", {"method": method, "adapt_steps": 60, "h": 0.05, "h_init": 0.2, "max_leaves": 8}
+    )
+    draws, info = sample(
+        problem(name), settings, n_chains=2, n_warmup=15, n_draws=40, n_jobs=2, seed=seed
+    )
+    assert draws.n_leaves.min() >= 2
+    accepted, proposed = info.acceptance["sampling"]["stay"]
+    np.testing.assert_array_equal(accepted, proposed)
+    assert (draws.h == 0.05).all()
+    assert np.isfinite(draws.log_posterior).all()
+
+
+def test_paper_preset_is_near_the_posterior(seed):
+    """Adaptation inside transitions is not exact, but must not be far: leaves within 0.15."""
+    from .reference.exact import exact_toy
+
+    toy = TOYS["two-classes"]()
+    settings = resolve(
+        "paper",
+        {
+            "adapt_steps": 40,
+            "h": 0.1,
+            "min_leaves": 1,
+            "max_leaves": 4,
+            "alpha_split": toy.prior.alpha_split,
+            "beta_split": toy.prior.beta_split,
+            "class_prior": toy.prior.classes,
+        },
+    )
+    draws, _ = sample(
+        problem("two-classes"), settings, n_chains=4, n_warmup=20, n_draws=1500, n_jobs=2, seed=seed
+    )
+    exact = exact_toy("two-classes", "hmc-df", 0.1).means["n_leaves"]
+    assert draws.n_leaves.mean() == pytest.approx(exact, abs=0.15)
+
+
+def test_biased_acceptance_can_be_kept(seed):
+    """The option of the paper's discussion: stay moves are then no longer always accepted."""
+    settings = resolve("paper", {"adapt_steps": 25, "acceptance": "biased", "h": 0.1})
+    _, info = sample(problem(), settings, n_chains=2, n_warmup=10, n_draws=150, seed=seed)
+    accepted, proposed = info.acceptance["sampling"]["stay"]
+    assert accepted.sum() < proposed.sum()
+
+
+def test_compilation_is_announced_when_it_takes_long(capsys, monkeypatch):
+    monkeypatch.setattr(run_module, "ANNOUNCE_AFTER", 0.05)
+    with run_module._announced_compilation():
+        time.sleep(0.2)
+    assert "compiling" in capsys.readouterr().err
+    with run_module._announced_compilation():
+        pass
+    time.sleep(0.2)
+    assert capsys.readouterr().err == ""
