@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,10 +72,8 @@ def run_toy(
 def summarise(draws: Draws) -> Sampled:
     offset = draws.node_offset
     size = draws.size.tolist()
-    labels = [tuple(size[a:b]) for a, b in zip(offset[:-1], offset[1:], strict=True)]
-    shapes = [
-        labels[c * draws.n_draws : (c + 1) * draws.n_draws] for c in range(draws.n_chains)
-    ]
+    labels = [tuple(size[a:b]) for a, b in itertools.pairwise(offset)]
+    shapes = [labels[c * draws.n_draws : (c + 1) * draws.n_draws] for c in range(draws.n_chains)]
     trees = np.arange(len(labels))
     first_split = (offset[:-1] - trees) // 2
     has_split = draws.n_leaves.ravel() > 1

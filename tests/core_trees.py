@@ -9,9 +9,8 @@ from hamiltree.core.nodes import Tree, empty_tree, grow, n_leaves, nth_leaf
 from hamiltree.core.priors import make_tree_prior
 from hamiltree.core.target import Model, make_model
 
-from .reference.model import Prior
+from .reference.model import Prior, from_flat
 from .reference.model import Tree as ReferenceTree
-from .reference.model import from_flat
 
 MAX_LEAVES = 12
 PRIOR = Prior(

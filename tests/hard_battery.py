@@ -10,6 +10,7 @@ from hamiltree.run import Problem, sample
 from hamiltree.settings import Settings
 
 from .reference.enumerate_hard import HardPrior, Label, Leaves, Toy, labels_of
+from .reference.simulate_hard import depth, draw_tree, n_leaves, splits
 from .reference.stats import MeanTest, TotalVariation, compare_means, total_variation
 
 # Few values, unevenly spread: what is available below a split depends on the split.
@@ -99,3 +100,48 @@ def at_rows(toy: Toy, draws: Draws) -> dict[str, np.ndarray]:
     out = out.reshape(draws.n_chains, draws.n_draws, len(toy.X), -1)
     names = ("fitted", "log sd")[: out.shape[-1]]
     return {f"{name} {i}": out[:, :, i, k] for k, name in enumerate(names) for i in range(len(toy.X))}
+
+
+def prior_functionals(
+    rng: np.random.Generator, toy: Toy, draws: Draws, *, n: int
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Leaves, depth, and the rules of the first and the last split: of n fresh trees, and of draws.
+
+    Indicators of each number and feature; thresholds and their squares, 0 without a split.
+    """
+    limit = toy.prior.max_leaves
+    trees = [draw_tree(rng, toy.X, toy.prior) for _ in range(n)]
+    rules = [splits(tree) or [(-1, 0.0)] for tree in trees]
+    fresh = _indicators(
+        np.array([n_leaves(tree) for tree in trees]),
+        np.array([depth(tree) for tree in trees]),
+        {name: np.array([r[k] for r in rules]) for name, k in (("first", 0), ("last", -1))},
+        limit,
+        toy.X.shape[1],
+    )
+    count = np.arange(draws.n_leaves.size)
+    places = {
+        "first": (draws.node_offset[:-1] - count) // 2,
+        "last": (draws.node_offset[1:] - count - 1) // 2 - 1,
+    }
+    exists = draws.n_leaves.ravel() > 1
+    found = {}
+    for name, place in places.items():
+        k = np.where(exists, place, 0)
+        found[name] = np.column_stack(
+            [np.where(exists, draws.feature[k], -1), np.where(exists, draws.threshold[k], 0.0)]
+        )
+    flat = _indicators(draws.n_leaves.ravel(), draws.depth.ravel(), found, limit, toy.X.shape[1])
+    square = (draws.n_chains, draws.n_draws)
+    return fresh, {name: value.reshape(square) for name, value in flat.items()}
+
+
+def _indicators(
+    leaves: np.ndarray, depths: np.ndarray, rules: dict[str, np.ndarray], limit: int, p: int
+) -> dict[str, np.ndarray]:
+    out = {f"leaves {k}": (leaves == k).astype(float) for k in range(1, limit + 1)}
+    out |= {f"depth {k}": (depths == k).astype(float) for k in range(4)}
+    for name, rule in rules.items():
+        out |= {f"{name} feature {f}": (rule[:, 0] == f).astype(float) for f in range(p)}
+        out |= {f"{name} threshold": rule[:, 1], f"{name} threshold^2": rule[:, 1] ** 2}
+    return out

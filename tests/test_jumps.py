@@ -71,9 +71,9 @@ def changed_node(small, large) -> int:
         if small.size[i] == 1 and large.size[i] == 3:
             rest_small = small.size[i + 1 : n].tolist()
             rest_large = large.size[i + 3 : n + 2].tolist()
-            if rest_small == rest_large:
-                if small.threshold[:i].tolist() == large.threshold[:i].tolist():
-                    return i
+            same_before = small.threshold[:i].tolist() == large.threshold[:i].tolist()
+            if rest_small == rest_large and same_before:
+                return i
     raise AssertionError("the trees do not differ by one grown leaf")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from hamiltree.core.jit import kernel
 from hamiltree.core.likelihoods import BLOCK, CLASSES, COLLAPSED, MEANS, digamma
 from hamiltree.core.priors import log_prior
 from hamiltree.core.target import (
@@ -15,7 +16,6 @@ from hamiltree.core.target import (
     log_density_and_gradient,
     unconstrain,
 )
-from hamiltree.core.jit import kernel
 
 from .core_trees import PRIOR, random_model, random_tree, to_reference
 from .reference.model import (

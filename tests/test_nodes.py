@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from hamiltree.core.nodes import (
@@ -95,7 +97,7 @@ def test_path_depth_and_counts(rng):
         depths.append(length)
         nodes = [*out[:length], leaf]
         assert nodes[0] == 0
-        for parent, child in zip(nodes[:-1], nodes[1:], strict=True):
+        for parent, child in itertools.pairwise(nodes):
             assert child in (parent + 1, right_child(tree, parent))
     assert tree_depth(tree) == max(depths)
     inner = [nth_internal(tree, k) for k in range(n_leaves(tree) - 1)]

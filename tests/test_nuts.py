@@ -17,7 +17,6 @@ from hamiltree.core.nuts import first_step_size, make_nuts_work, nuts_transition
 from hamiltree.core.target import (
     constrain,
     dimension,
-    log_density_and_gradient,
     nuts_on_tree,
     unconstrain,
 )
@@ -248,7 +247,12 @@ def numpyro_draws(jax, numpyro, tree, X, y, family, start):
 
     kernel_ = numpyro.infer.NUTS(potential_fn=potential)
     mcmc = numpyro.infer.MCMC(
-        kernel_, num_warmup=1000, num_samples=6000, num_chains=4, progress_bar=False
+        kernel_,
+        num_warmup=1000,
+        num_samples=6000,
+        num_chains=4,
+        chain_method="vectorized",
+        progress_bar=False,
     )
     mcmc.run(jax.random.PRNGKey(0), init_params=jnp.tile(jnp.asarray(start), (4, 1)))
     return np.asarray(mcmc.get_samples(group_by_chain=True))

@@ -41,9 +41,9 @@ def same(a, b) -> bool:
 def test_same_seed_same_draws_whatever_the_threads(method, seed):
     settings = dataclasses.replace(SETTINGS, method=method)
     results = [
-        sample(
-            problem(), settings, n_chains=3, n_warmup=60, n_draws=40, n_jobs=n_jobs, seed=seed
-        )[0]
+        sample(problem(), settings, n_chains=3, n_warmup=60, n_draws=40, n_jobs=n_jobs, seed=seed)[
+            0
+        ]
         for n_jobs in (1, 2, 3)
     ]
     assert same(results[0], results[1])

@@ -140,7 +140,7 @@ def test_evidence_is_unbiased_and_the_posterior_is_exact(name, proposal, resampl
 def test_the_same_with_many_islands(name, proposal, resampling, threshold, seed):
     problem = TINY[name]
     draws, info = run_islands(
-        problem, seed, 4000, 50,
+        problem, seed, 2000, 50,
         split_proposal=proposal, resampling=resampling, ess_threshold=threshold,
     )  # fmt: skip
     z = z_scores(problem, exact(problem), draws, info)

@@ -62,9 +62,7 @@ def test_simplex_gradient(p, rng):
 
         grad = np.zeros(p - 1)
         simplex_gradient(u, weights_of(u), slope, grad)
-        numeric = [
-            (objective(u + e) - objective(u - e)) / 2e-6 for e in 1e-6 * np.eye(p - 1)
-        ]
+        numeric = [(objective(u + e) - objective(u - e)) / 2e-6 for e in 1e-6 * np.eye(p - 1)]
         np.testing.assert_allclose(grad, numeric, rtol=1e-6, atol=1e-7)
 
 

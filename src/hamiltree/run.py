@@ -79,9 +79,7 @@ class Sampler(Protocol):
     def start(self, rng: np.random.Generator) -> Chain: ...
 
 
-def build_sampler(
-    problem: Problem, settings: Settings, n_warmup: int, n_draws: int
-) -> Sampler:
+def build_sampler(problem: Problem, settings: Settings, n_warmup: int, n_draws: int) -> Sampler:
     data = (problem.columns, problem.y, problem.n_classes)
     if settings.method == "smc":
         return SMC.build(*data, settings, n_draws)
@@ -257,9 +255,7 @@ class _Report(Protocol):
 @contextmanager
 def _announced_compilation() -> Iterator[None]:
     """Say so when the first call compiles; loading what was compiled before stays silent."""
-    message = (
-        "hamiltree: compiling the sampler for this machine (once; half a minute or so) ..."
-    )
+    message = "hamiltree: compiling the sampler for this machine (once; half a minute or so) ..."
     timer = threading.Timer(ANNOUNCE_AFTER, lambda: print(message, file=sys.stderr, flush=True))
     timer.daemon = True
     timer.start()
@@ -275,7 +271,9 @@ def _progress_bar(total: int | None, show: bool | None) -> Iterator[_Report]:
     if not (console.is_terminal if show is None else show):
         yield lambda iterations: None
         return
-    count = "{task.completed:,.0f}" + (" decisions" if total is None else " of {task.total:,.0f} iterations")
+    count = "{task.completed:,.0f}" + (
+        " decisions" if total is None else " of {task.total:,.0f} iterations"
+    )
     columns = (TextColumn("sampling"), BarColumn(), TextColumn(count), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("sampling", total=total)

@@ -8,6 +8,7 @@ definitions of the priors, slow and direct on purpose; nothing is shared with th
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -241,4 +242,4 @@ def labels_of(
         cell[mine] = np.searchsorted(levels, threshold[mine], side="right") - 1
     code = np.full(len(size), LEAF)
     code[size > 1] = 100 * feature + cell + 1
-    return [tuple(code[a:b].tolist()) for a, b in zip(node_offset, node_offset[1:], strict=False)]
+    return [tuple(code[a:b].tolist()) for a, b in itertools.pairwise(node_offset)]

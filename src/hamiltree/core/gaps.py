@@ -21,9 +21,9 @@ PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
 
 
 class Scratch(NamedTuple):
-    """For one node and feature at a time; ``count`` and ``sums`` are zero in between."""
+    """For one node and feature at a time; ``n_rows`` and ``sums`` are zero in between."""
 
-    count: NDArray[np.int64]
+    n_rows: NDArray[np.int64]
     """[most values of a column]; rows of each rank."""
     sums: NDArray[np.float64]
     """[most values of a column, sums of a leaf]"""
@@ -38,7 +38,7 @@ class Scratch(NamedTuple):
 def make_scratch(table: Table) -> Scratch:
     longest, sums = int(np.diff(table.first).max()), n_stats(table.leaf_model)
     return Scratch(
-        count=np.zeros(longest, np.int64),
+        n_rows=np.zeros(longest, np.int64),
         sums=np.zeros((longest, sums)),
         level=np.zeros(longest, np.int64),
         score=np.zeros(longest),
@@ -53,13 +53,13 @@ def tabulate(table, pool, node, f, scratch):
     rank = table.rank[f]
     for place in range(pool.start[node], pool.start[node] + pool.n_rows[node]):
         row = pool.rows[place]
-        scratch.count[rank[row]] += 1
+        scratch.n_rows[rank[row]] += 1
         add_row(scratch.sums[rank[row]], table.y, table.codes, row)
     found = 0
     for r in range(pool.lowest[node, f], pool.highest[node, f] + 1):
-        if scratch.count[r] > 0:
+        if scratch.n_rows[r] > 0:
             scratch.level[found] = r
-            scratch.count[r] = 0
+            scratch.n_rows[r] = 0
             found += 1
     return found
 

@@ -82,9 +82,7 @@ def settle(model, tree, cells, at, log_rule, spare, rule_work):
             continue
         f, threshold = tree.feature[i], tree.threshold[i]
         if i > at or math.isnan(log_rule):
-            log_rule = log_rule_at(
-                rules, data, rule_work, cells.rows, start, stop, f, threshold
-            )
+            log_rule = log_rule_at(rules, data, rule_work, cells.rows, start, stop, f, threshold)
             if log_rule == -np.inf:
                 return False
         cells.log_rule[i] = log_rule

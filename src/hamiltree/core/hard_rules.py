@@ -62,10 +62,7 @@ def some_rule(rules, data, rows, start, stop):
     """Whether a node with these rows has an available rule."""
     if rules.kind == UNIT:
         return True
-    for f in range(data.columns.shape[0]):
-        if varies(data.columns[f], rows, start, stop):
-            return True
-    return False
+    return any(varies(data.columns[f], rows, start, stop) for f in range(data.columns.shape[0]))
 
 
 @inlined

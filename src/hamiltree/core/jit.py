@@ -66,9 +66,9 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
     numba.config.CACHE_DIR = _CACHE  # read when the decorator runs, then put back for others
     try:
         # _nrt=False: no reference counts, hence no allocation; the compiler refuses it
-        return numba.njit(
-            cache=True, nogil=True, error_model="numpy", _nrt=False, **options
-        )(function)
+        return numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, **options)(
+            function
+        )
     finally:
         numba.config.CACHE_DIR = before
 

@@ -67,9 +67,7 @@ def grow_at_random(model, tree, probs, grow_share, rng):
         heir, other = (node + 1, node + 2) if rng.random() < 0.5 else (node + 2, node + 1)
         tree.value[heir] = mean
         tree.value[other] = draw_mean(model.leaf_prior, rng)
-        log_forth += log_normal(
-            tree.value[other], model.leaf_prior.mu_mean, model.leaf_prior.mu_sd
-        )
+        log_forth += log_normal(tree.value[other], model.leaf_prior.mu_mean, model.leaf_prior.mu_sd)
     prune_share = prune_probability(probs, model.prior, leaves + 1)
     return math.log(prune_share / count_prunable(tree)) - log_forth
 

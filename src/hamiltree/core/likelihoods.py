@@ -106,7 +106,10 @@ def make_data(columns: NDArray[np.float64], y: NDArray[np.generic], n_classes: i
     else:
         order = np.argsort(y, kind="stable")
         ends = np.cumsum(np.bincount(np.asarray(y, np.int64), minlength=n_classes))
-        runs = [(int(e - s), int(e), m) for m, (e, s) in enumerate(zip(ends, np.diff(ends, prepend=0), strict=True))]
+        runs = [
+            (int(e - s), int(e), m)
+            for m, (e, s) in enumerate(zip(ends, np.diff(ends, prepend=0), strict=True))
+        ]
         target = np.empty(0)
     starts, labels = [], []
     for begin, end, label in runs:
@@ -160,7 +163,10 @@ def digamma(x):
         * (
             1.0 / 120.0
             - square
-            * (1.0 / 252.0 - square * (1.0 / 240.0 - square * (1.0 / 132.0 - square * 691.0 / 32760.0)))
+            * (
+                1.0 / 252.0
+                - square * (1.0 / 240.0 - square * (1.0 / 132.0 - square * 691.0 / 32760.0))
+            )
         )
     )
     return result + math.log(x) - 0.5 * inverse - series

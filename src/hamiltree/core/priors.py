@@ -145,9 +145,7 @@ def log_prior(family, prior, leaf_prior, tree):
         elif family == MEANS:
             total += log_normal(tree.value[i], leaf_prior.mu_mean, leaf_prior.mu_sd)
     if leaf_prior.class_prior.shape[0] == 0:
-        total += log_inverse_gamma(
-            tree.sigma[0], leaf_prior.sigma_shape, leaf_prior.sigma_scale
-        )
+        total += log_inverse_gamma(tree.sigma[0], leaf_prior.sigma_shape, leaf_prior.sigma_scale)
     return total
 
 
@@ -209,5 +207,3 @@ def draw_small_tree(prior, leaf_prior, tree, rng):
             tree.value[i] = draw_mean(leaf_prior, rng)
     if leaf_prior.class_prior.shape[0] == 0:
         tree.sigma[0] = draw_sigma(leaf_prior, rng)
-
-

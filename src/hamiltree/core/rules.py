@@ -70,9 +70,7 @@ def score_features(model, tree, i, work, rule_work, log_like):
     top = -np.inf
     for f in range(model.h.shape[0]):
         tree.feature[i] = f
-        rule_work.log_likes[f] = (
-            log_like if f == current else likelihood(model, tree, work)
-        )
+        rule_work.log_likes[f] = log_like if f == current else likelihood(model, tree, work)
         score = model.prior.log_feature[f] + tempered(model, rule_work.log_likes[f])
         rule_work.scores[f] = score
         top = max(top, score)

@@ -221,8 +221,6 @@ def log_density_and_gradient(u, grad, args):
     return total
 
 
-
-
 # NUTS is written for any target; numba caches only what is compiled for a named one.
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-
 from .jit import inlined, kernel
 
 
@@ -80,5 +79,3 @@ def simplex_gradient(u, weights, d_weights, out):
         out[k] = slope * left * (d_weights[k] - carry) + 1.0 - 2.0 * z
         carry = z * d_weights[k] + (1.0 - z) * carry + 1.0 / left
         left_after = left
-
-

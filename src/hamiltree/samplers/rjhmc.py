@@ -34,7 +34,16 @@ from ..core.adaptation import (
 )
 from ..core.jit import inlined, kernel, opaque
 from ..core.jumps import GROW, PRUNE, STAY, propose_jump
-from ..core.likelihoods import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work, make_data, make_work
+from ..core.likelihoods import (
+    CLASSES,
+    COLLAPSED,
+    MEANS,
+    Data,
+    LeafPrior,
+    Work,
+    make_data,
+    make_work,
+)
 from ..core.nodes import Tree, copy_tree, empty_tree, n_leaves
 from ..core.nuts import NutsInfo, NutsWork, make_nuts_work
 from ..core.priors import draw_small_tree, log_prior, make_tree_prior
@@ -65,7 +74,14 @@ from ..core.target import (
 )
 from ..settings import Settings
 
-MOVES = {"grow": GROW, "prune": PRUNE, "stay": STAY, "feature": FEATURE, "redraw": REDRAW, "nudge": NUDGE}
+MOVES = {
+    "grow": GROW,
+    "prune": PRUNE,
+    "stay": STAY,
+    "feature": FEATURE,
+    "redraw": REDRAW,
+    "nudge": NUDGE,
+}
 WARMUP, SAMPLING = 0, 1
 
 
@@ -398,9 +414,7 @@ class RJHMCChain:
         self.plan = make_plan(sampler.settings, sampler.n_warmup)
         self.state = with_calls(make_state(sampler), self.plan, rng)
         n_weights = self.state.tree.weights.shape[1]
-        self.block = make_block(
-            sampler.settings.max_leaves, n_weights, max(sampler.n_classes, 1)
-        )
+        self.block = make_block(sampler.settings.max_leaves, n_weights, max(sampler.n_classes, 1))
 
     @property
     def iteration(self) -> int:
@@ -443,9 +457,7 @@ def make_plan(settings: Settings, n_warmup: int) -> Plan:
         adapt_each=settings.adapt == "transition",
         inner_steps=settings.inner_steps,
         probs=np.array([warm_probs, settings.move_probs], np.float64),
-        biased=np.array(
-            [settings.warmup_acceptance == "biased", settings.acceptance == "biased"]
-        ),
+        biased=np.array([settings.warmup_acceptance == "biased", settings.acceptance == "biased"]),
         target_accept=settings.target_accept,
         max_depth=settings.max_nuts_depth,
         n_warmup=n_warmup,

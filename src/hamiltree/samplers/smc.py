@@ -36,7 +36,7 @@ from ..settings import Settings
 
 PROPOSALS = {"prior": PRIOR, "empirical": EMPIRICAL, "posterior": OPTIMAL}
 RESAMPLINGS = {"systematic": SYSTEMATIC, "multinomial": MULTINOMIAL}
-FIRST_NODES, FIRST_ROWS, FIRST_WIDTH = 1024, 8, 31
+FIRST_NODES, FIRST_ROWS, FIRST_WIDTH = 256, 8, 31
 """Room at first, doubled when needed: for nodes of all trees, for rows (in times the data) and for
 nodes of one tree."""
 

@@ -1,0 +1,171 @@
+"""CGM: exact posterior and prior by enumeration, larger priors by simulation, and its bookkeeping."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hamiltree.core import hard_moves, hard_record
+from hamiltree.run import Problem, sample
+from hamiltree.samplers.cgm import CGM, MOVES
+from hamiltree.settings import Settings
+
+from .hard_battery import LEAVES, judge, make_toy, prior_functionals, run_hard, settings_of
+from .reference.enumerate_hard import HardPrior, Toy
+from .reference.stats import geweke
+
+LEVEL = 1e-4  # of each call below; some 40 in both files: a false alarm in 250 runs of them
+N_DRAWS = 30_000
+SHORT = [("uniform", "classes"), ("uniform", "regression"), ("uniform", "common")]
+SHORT += [("gap", "classes"), ("uniform01", "regression")]
+LONG = [(k, v) for k in ("uniform", "gap", "uniform01") for v in LEAVES if (k, v) not in SHORT]
+EXACT = [*SHORT, *(pytest.param(*case, marks=pytest.mark.long) for case in LONG)]
+MORE_ROWS = np.random.default_rng(8).integers(0, [4, 7, 20], size=(16, 3)) / [3, 6, 19]
+
+
+def toy_of(kind: str, leaves: str, **prior: object) -> Toy:
+    """At most 4 leaves; 3 where empty ones are allowed, since there are so many more trees then."""
+    return make_toy(kind, leaves, max_leaves=3 if kind == "uniform01" else 4, **prior)
+
+
+@pytest.mark.parametrize(("kind", "leaves"), EXACT)
+def test_exact_posterior(kind, leaves, seed):
+    toy = toy_of(kind, leaves)
+    draws, _ = run_hard(toy, n_draws=N_DRAWS, seed=seed)
+    distance, means = judge(toy, draws, likelihood=True, level=LEVEL)
+    print(f"{len(toy.trees)} trees, total variation {distance.value:.4f} of which noise "
+          f"{distance.noise:.4f} +- {distance.standard_error:.4f}")  # fmt: skip
+    assert distance.value < 0.02
+    assert distance.ok, distance
+    assert means.ok, means
+
+
+@pytest.mark.parametrize("kind", ["uniform", "gap", "uniform01"])
+def test_exact_prior(kind, seed):
+    """The likelihood switched off; features weighted and a smallest size, to see both matter."""
+    toy = toy_of(kind, "regression", features=(2.0, 1.0), min_leaves=2)
+    draws, _ = run_hard(toy, n_draws=N_DRAWS, seed=seed, likelihood_power=0.0)
+    distance, means = judge(toy, draws, likelihood=False, level=LEVEL)
+    assert distance.value < 0.02
+    assert distance.ok, distance
+    assert means.ok, means
+
+
+@pytest.mark.parametrize("kind", ["uniform", "gap", "uniform01"])
+def test_prior_of_larger_trees(kind, rng, seed):
+    """Leaves, depth, features and thresholds of the first and the last split, up to 9 leaves."""
+    prior = HardPrior(kind, alpha_split=0.9, beta_split=0.8, max_leaves=9)
+    toy = Toy(MORE_ROWS, np.zeros(16, int), prior, LEAVES["classes"])
+    draws, _ = run_hard(toy, n_draws=15_000, seed=seed, likelihood_power=0.0)
+    fresh, chains = prior_functionals(rng, toy, draws, n=6_000)
+    result = geweke(fresh, chains, level=LEVEL)
+    assert result.ok, result
+
+
+# ------------------------------------------------------------------ bookkeeping
+
+
+@pytest.mark.parametrize("kind", ["uniform", "gap", "uniform01"])
+@pytest.mark.parametrize("leaves", ["classes", "regression"])
+def test_the_chain_knows_its_tree(kind, leaves, rng):
+    """What moves carry along equals what is computed from scratch, after each of many moves."""
+    toy = toy_of(kind, leaves)
+    toy = Toy(toy.X, toy.y, HardPrior(kind, max_leaves=8), toy.leaves)
+    problem = (np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
+    chain = CGM.build(*problem, settings_of(toy), 0).start(rng)
+    model, state = chain.model, chain.loop.state
+    fresh = CGM.build(*problem, settings_of(toy), 0).start(rng).loop.state
+    assert hard_record.start_tree(model, state, rng)
+    accepted = 0
+    for move in rng.integers(0, 4, 1500):
+        accepted += hard_moves.attempt(model, state, int(move), rng)
+        for mine, theirs in zip(fresh.tree, state.tree, strict=True):
+            mine[...] = theirs
+        fresh.cells.rows[:] = np.arange(len(toy.X))
+        assert hard_moves.settle(
+            model, fresh.tree, fresh.cells, 0, np.nan, fresh.spare, fresh.rule_work
+        )
+        n = int(state.tree.n_nodes[0])
+        for name in ("start", "stop", "stats", "part", "can_split"):
+            mine, theirs = getattr(fresh.cells, name)[:n], getattr(state.cells, name)[:n]
+            internal = state.tree.size[:n] > 1
+            keep = ~internal if name == "part" else np.ones(n, bool)
+            np.testing.assert_allclose(mine[keep], theirs[keep], atol=1e-12)
+        for i in range(n):
+            a, b = fresh.cells.start[i], fresh.cells.stop[i]
+            assert set(fresh.cells.rows[a:b]) == set(state.cells.rows[a:b])
+        np.testing.assert_allclose(
+            hard_moves.log_marginal(model, fresh.tree, fresh.cells), state.log_like[0]
+        )
+        np.testing.assert_allclose(
+            hard_moves.log_tree_prior(model.shape, fresh.tree, fresh.cells), state.log_prior[0]
+        )
+    assert 100 < accepted < 1500
+
+
+def test_densities_are_those_of_the_enumeration(seed):
+    """log_likelihood and log_posterior of a draw against the independent list of trees."""
+    from .hard_battery import labels_by_chain
+
+    for kind, leaves in SHORT:
+        toy = toy_of(kind, leaves)
+        draws, _ = run_hard(toy, n_draws=200, seed=seed, n_chains=1)
+        known = {label: (log_p, toy.log_marginal(parts)) for label, log_p, parts in toy.trees}
+        # a cell's mass where the tree has a density in it: compare where thresholds are discrete
+        for t, label in enumerate(labels_by_chain(toy, draws)[0]):
+            log_p, log_like = known[label]
+            np.testing.assert_allclose(draws.log_likelihood[0, t], log_like, rtol=1e-9)
+            if kind == "uniform":
+                np.testing.assert_allclose(
+                    draws.log_posterior[0, t], log_p + log_like, rtol=1e-9, atol=1e-9
+                )
+
+
+def test_a_run_in_blocks_is_the_run_in_one_go(seed):
+    toy = make_toy("uniform", "regression")
+    problem = (np.ascontiguousarray(toy.X.T), toy.y, 0)
+    pieces = []
+    for blocks in ([1, 2, 300, 700], [1003]):
+        chain = CGM.build(*problem, settings_of(toy), 3).start(np.random.default_rng(seed))
+        chain.compile()
+        made = [piece for n in blocks for piece in chain.advance(n)]
+        pieces.append(
+            [np.concatenate([getattr(b, name) for b in made]) for name in made[0]._fields[1:]]
+        )
+        assert sum(counts[1] for counts in chain.tally()["sampling"].values()) == 12 * 1000
+    for first, second in zip(*pieces, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_leaf_counts_and_limits(seed):
+    toy = make_toy("uniform", "classes", min_leaves=3, max_leaves=5)
+    draws, info = run_hard(toy, n_draws=2_000, seed=seed)
+    assert set(np.unique(draws.n_leaves)) == {3, 4, 5}
+    first = (draws.node_offset[:-1] + np.arange(len(draws.node_offset) - 1)) // 2
+    rows = np.add.reduceat(draws.leaf, first, axis=0)
+    np.testing.assert_array_equal(rows, np.tile(np.bincount(toy.y), (len(rows), 1)))
+    assert (draws.leaf.sum(axis=1) > 0).all()  # no empty leaf
+    assert set(info.acceptance["sampling"]) == set(MOVES)
+
+
+def test_too_many_leaves_are_refused_with_advice():
+    toy = make_toy("uniform", "classes", min_leaves=9, max_leaves=12)
+    with pytest.raises(ValueError, match="min_leaves=9 leaves.*lower min_leaves"):
+        run_hard(toy, n_draws=10, seed=0)
+
+
+def test_rows_that_are_all_alike_have_one_leaf():
+    problem = Problem(np.full((2, 6), 0.5), np.array([0, 1, 0, 1, 1, 0]), 2)
+    draws, _ = sample(problem, Settings(method="cgm"), n_chains=2, n_warmup=5, n_draws=20)
+    assert (draws.n_leaves == 1).all()
+
+
+def test_neighbouring_floats_can_be_told_apart():
+    """The midpoint of neighbouring floats rounds to one of them; it must be the smaller."""
+    low = 0.5
+    x = np.array([low, np.nextafter(low, 1), low, np.nextafter(low, 1)])
+    problem = Problem(x[None, :], np.array([0, 1, 0, 1]), 2)
+    settings = Settings(method="cgm", min_leaves=2)
+    draws, _ = sample(problem, settings, n_chains=1, n_warmup=5, n_draws=20)
+    assert (draws.n_leaves == 2).all()
+    assert {tuple(leaf) for leaf in draws.leaf} == {(2.0, 0.0), (0.0, 2.0)}
