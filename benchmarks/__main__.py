@@ -1,4 +1,4 @@
-"""``python -m benchmarks [gradient] [fit_time] [startup]``: measure, and compare with the goals."""
+"""``python -m benchmarks [gradient] [fit_time] [startup] [proposals]``: measure, and compare with the goals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("gradient", "fit_time", "startup")
+NAMES = ("gradient", "fit_time", "startup", "proposals")
 
 
 def main(chosen: list[str]) -> None:

@@ -38,8 +38,19 @@ FEATURE = np.array([0, 1, -1, -1, 2, -1, 3, -1, -1])
 THRESHOLD = np.array([0.5, 0.4, 0, 0, 0.6, 0, 0.3, 0, 0])
 VALUE = np.array([0, 0, -1.2, 0.3, 0, 0.8, 0, -0.5, 1.6])
 SIGMA = 0.7
-_INTS = ("family", "n_rows", "n_nodes", "n_blocks", "n_classes", "cached")
-_INPUTS = ("columns", "y", "block", "block_class", "size", "feature", "threshold", "value", "alpha")
+_INTS = ("family", "n_rows", "padded", "n_nodes", "n_blocks", "n_classes", "cached")
+_INPUTS = (
+    "columns",
+    "y",
+    "block",
+    "block_rows",
+    "block_class",
+    "size",
+    "feature",
+    "threshold",
+    "value",
+    "alpha",
+)
 _FLOATS = ("sigma", "mu_mean", "mu_sd", "h")
 _BUFFERS = ("psi", "reach", "adjoint", "slope", "d_threshold", "d_value", "d_sigma")
 
@@ -112,6 +123,7 @@ def peer_problem(arguments: tuple[Any, ...]) -> tuple[_Problem, dict[str, np.nda
         "columns": data.columns,
         "y": data.y,
         "block": data.block,
+        "block_rows": data.block_rows,
         "block_class": data.block_class,
         "size": tree.size[:n].copy(),
         "feature": tree.feature[:n].copy(),
@@ -122,7 +134,8 @@ def peer_problem(arguments: tuple[Any, ...]) -> tuple[_Problem, dict[str, np.nda
     arrays |= {name: np.zeros_like(getattr(work, name)) for name in _BUFFERS}
     problem = _Problem(
         family=family,
-        n_rows=data.columns.shape[1],
+        n_rows=data.n_rows,
+        padded=data.columns.shape[1],
         n_nodes=n,
         n_blocks=len(data.block_class),
         n_classes=len(leaf_prior.class_prior),

@@ -1,7 +1,7 @@
 // The arithmetic of hamiltree's compiled core in C++, as a yardstick for its speed.
 //
 // Value and gradient of the HMC-DF log-likelihood: core/routing.py and core/likelihoods.py with the
-// same node layout, blocks, two passes and polynomial sigmoid. Compiled by gradient.py with
+// same node layout, blocks, passes, sums over pairs and polynomial sigmoid. Compiled by gradient.py with
 // g++ -O3 -march=native -ffast-math; called through ctypes.
 
 #include <cmath>
@@ -11,15 +11,15 @@
 namespace {
 
 constexpr double kLog2Pi = 1.8378770664093454836;
-constexpr int kMaxLeaves = 64;
+constexpr int kMaxLeaves = 64, kMaxPairs = 256;
 
 enum Family { kClasses = 0, kMeans = 1, kCollapsed = 2 };
 
 // One argument for the caller to fill; field order is mirrored in gradient.py.
 struct Problem {
-    int64_t family, n_rows, n_nodes, n_blocks, n_classes, cached;
-    const double *columns, *y;                  // [p, n_rows], [n_rows]
-    const int64_t *block, *block_class;         // [n_blocks + 1], [n_blocks]
+    int64_t family, n_rows, padded, n_nodes, n_blocks, n_classes, cached;
+    const double *columns, *y;                  // [p, padded], [padded]
+    const int64_t *block, *block_rows, *block_class;  // [n_blocks + 1], [n_blocks], [n_blocks]
     const int64_t *size, *feature;              // [n_nodes]
     double *threshold, *value;                  // [n_nodes]
     const double *alpha;                        // [n_classes]
@@ -30,7 +30,8 @@ struct Problem {
 
 struct Sums {
     int n_leaf = 0;
-    int64_t leaf[kMaxLeaves];
+    int64_t leaf[kMaxLeaves], parent[2 * kMaxLeaves];
+    double pairs[kMaxPairs][kMaxLeaves] = {};  // zeroed again after use
     double counts[kMaxLeaves][kMaxLeaves], table[kMaxLeaves][kMaxLeaves];
     double gram[kMaxLeaves][kMaxLeaves], inverse[kMaxLeaves][kMaxLeaves];
 };
@@ -98,13 +99,44 @@ void add_scaled(int64_t n, double *__restrict out, double factor, const double *
     for (int64_t r = 0; r < n; ++r) out[r] += factor * a[r];
 }
 
+// Four at a time, as the core does: sums over pairs of leaves are bound by loads and stores.
+void add_leaves(int64_t n, double *__restrict out, double factor, const double *weights,
+                int64_t stride, const int64_t *leaf, int n_leaf, const double *__restrict reach) {
+    int j = 0;
+    for (; j + 4 <= n_leaf; j += 4) {
+        const double f0 = factor * weights[j * stride], f1 = factor * weights[(j + 1) * stride];
+        const double f2 = factor * weights[(j + 2) * stride], f3 = factor * weights[(j + 3) * stride];
+        const double *a0 = reach + leaf[j] * n, *a1 = reach + leaf[j + 1] * n;
+        const double *a2 = reach + leaf[j + 2] * n, *a3 = reach + leaf[j + 3] * n;
+        for (int64_t r = 0; r < n; ++r)
+            out[r] += f0 * a0[r] + f1 * a1[r] + f2 * a2[r] + f3 * a3[r];
+    }
+    for (; j < n_leaf; ++j) add_scaled(n, out, factor * weights[j * stride], reach + leaf[j] * n);
+}
+
+void dot_four(int64_t n, const double *__restrict a, const double *__restrict b0,
+              const double *__restrict b1, const double *__restrict b2,
+              const double *__restrict b3, double *out) {
+    double t0 = 0.0, t1 = 0.0, t2 = 0.0, t3 = 0.0;
+    for (int64_t r = 0; r < n; ++r) {
+        t0 += a[r] * b0[r];
+        t1 += a[r] * b1[r];
+        t2 += a[r] * b2[r];
+        t3 += a[r] * b3[r];
+    }
+    out[0] += t0;
+    out[1] += t1;
+    out[2] += t2;
+    out[3] += t3;
+}
+
 void scale_into(int64_t n, double *__restrict out, double factor, const double *__restrict a) {
     for (int64_t r = 0; r < n; ++r) out[r] = factor * a[r];
 }
 
 double digamma(double x) {
     double result = 0.0;
-    for (; x < 6.0; x += 1.0) result -= 1.0 / x;
+    for (; x < 8.0; x += 1.0) result -= 1.0 / x;
     const double inverse = 1.0 / x, s = inverse * inverse;
     const double series =
         s * (1.0 / 12 -
@@ -112,21 +144,29 @@ double digamma(double x) {
     return result + std::log(x) - 0.5 * inverse - series;
 }
 
-void route_block(const Problem &p, int64_t start, int64_t n, double *psi, double *reach) {
-    for (int64_t r = 0; r < n; ++r) reach[r] = 1.0;
+void route_block(const Problem &p, int64_t b, int64_t start, int64_t n, double *psi,
+                 double *reach) {
+    const int64_t real = p.block_rows[b];
+    for (int64_t r = 0; r < n; ++r) reach[r] = r < real ? 1.0 : 0.0;
     for (int64_t i = 0; i < p.n_nodes; ++i) {
         if (p.size[i] == 1) continue;
         const int64_t left = i + 1, right = left + p.size[left];
-        split_soft(n, p.columns + p.feature[i] * p.n_rows + start, p.threshold[i], 1.0 / p.h,
+        split_soft(n, p.columns + p.feature[i] * p.padded + start, p.threshold[i], 1.0 / p.h,
                    reach + i * n, psi + i * n, reach + left * n, reach + right * n);
     }
 }
 
 // ----------------------------------------------------------------- sums over the rows of a block
-double accumulate(const Problem &p, Sums &s, int64_t b, int64_t start, int64_t n, const double *reach) {
+double accumulate(const Problem &p, Sums &s, int64_t b, int64_t start, int64_t n,
+                  const double *psi, const double *reach) {
     if (p.family == kClasses) {
-        for (int k = 0; k < s.n_leaf; ++k)
-            s.counts[k][p.block_class[b]] += sum(n, reach + s.leaf[k] * n);
+        int pair = 0;
+        for (int k = 0; k < s.n_leaf; ++k) {
+            const double *phi = reach + s.leaf[k] * n;
+            s.counts[k][p.block_class[b]] += sum(n, phi);
+            for (int64_t i = s.parent[s.leaf[k]]; i >= 0; i = s.parent[i])
+                s.pairs[pair++][p.block_class[b]] += dot(n, phi, psi + i * n);
+        }
         return 0.0;
     }
     if (p.family == kMeans) {
@@ -141,7 +181,11 @@ double accumulate(const Problem &p, Sums &s, int64_t b, int64_t start, int64_t n
     for (int a = 0; a < s.n_leaf; ++a) {
         const double *phi = reach + s.leaf[a] * n;
         s.counts[a][0] += dot(n, phi, p.y + start);
-        for (int c = 0; c <= a; ++c) s.gram[a][c] += dot(n, phi, reach + s.leaf[c] * n);
+        int c = 0;
+        for (; c + 4 <= a + 1; c += 4)
+            dot_four(n, phi, reach + s.leaf[c] * n, reach + s.leaf[c + 1] * n,
+                     reach + s.leaf[c + 2] * n, reach + s.leaf[c + 3] * n, &s.gram[a][c]);
+        for (; c <= a; ++c) s.gram[a][c] += dot(n, phi, reach + s.leaf[c] * n);
     }
     return dot(n, p.y + start, p.y + start);
 }
@@ -229,28 +273,33 @@ double finish_collapsed(const Problem &p, Sums &s, double yy) {
 }
 
 // ------------------------------------------------------------------------------------- the way back
-void back_through_block(const Problem &p, const Sums &s, int64_t b, int64_t start, int64_t n,
+void gradient_from_pairs(const Problem &p, Sums &s) {
+    int pair = 0;
+    for (int k = 0; k < s.n_leaf; ++k) {
+        int64_t child = s.leaf[k];
+        for (int64_t i = s.parent[child]; i >= 0; child = i, i = s.parent[i], ++pair)
+            for (int m = 0; m < p.n_classes; ++m) {
+                const double mass = s.pairs[pair][m] - (child != i + 1 ? s.counts[k][m] : 0.0);
+                p.d_threshold[i] += s.table[k][m] * mass / p.h;
+                s.pairs[pair][m] = 0.0;
+            }
+    }
+}
+
+void back_through_block(const Problem &p, const Sums &s, int64_t start, int64_t n,
                         const double *psi, const double *reach) {
     const double precision = 1.0 / (p.sigma * p.sigma);
-    if (p.family == kClasses) {
-        for (int k = 0; k < s.n_leaf; ++k) {
-            double *adjoint = p.adjoint + s.leaf[k] * n;
-            const double value = s.table[k][p.block_class[b]];
-            for (int64_t r = 0; r < n; ++r) adjoint[r] = value;
-        }
-    } else if (p.family == kMeans) {
+    if (p.family == kMeans) {
         for (int k = 0; k < s.n_leaf; ++k)
             scale_into(n, p.adjoint + s.leaf[k] * n, p.value[s.leaf[k]] * precision, p.slope);
     } else {
         double *error = p.slope;
         scale_into(n, error, precision, p.y + start);
-        for (int k = 0; k < s.n_leaf; ++k)
-            add_scaled(n, error, -s.table[k][0] * precision, reach + s.leaf[k] * n);
+        add_leaves(n, error, -precision, &s.table[0][0], kMaxLeaves, s.leaf, s.n_leaf, reach);
         for (int k = 0; k < s.n_leaf; ++k) {
             double *adjoint = p.adjoint + s.leaf[k] * n;
             scale_into(n, adjoint, s.table[k][0], error);
-            for (int j = 0; j < s.n_leaf; ++j)
-                add_scaled(n, adjoint, -precision * s.inverse[k][j], reach + s.leaf[j] * n);
+            add_leaves(n, adjoint, -precision, s.inverse[k], 1, s.leaf, s.n_leaf, reach);
         }
     }
     for (int64_t i = p.n_nodes - 1; i >= 0; --i) {
@@ -265,9 +314,15 @@ void back_through_block(const Problem &p, const Sums &s, int64_t b, int64_t star
 double log_likelihood(const Problem &p, Sums &s) {
     s.n_leaf = 0;
     for (int64_t i = 0; i < p.n_nodes; ++i) {
-        if (p.size[i] == 1) s.leaf[s.n_leaf++] = i;
+        if (p.size[i] == 1) {
+            s.leaf[s.n_leaf++] = i;
+        } else {
+            s.parent[i + 1] = i;
+            s.parent[i + 1 + p.size[i + 1]] = i;
+        }
         p.d_threshold[i] = p.d_value[i] = 0.0;
     }
+    s.parent[0] = -1;
     const int64_t n_sums = p.family == kClasses ? p.n_classes : 1;
     for (int k = 0; k < s.n_leaf; ++k) {
         for (int64_t m = 0; m < n_sums; ++m) s.counts[k][m] = 0.0;
@@ -275,24 +330,28 @@ double log_likelihood(const Problem &p, Sums &s) {
     }
     // Small data keep their routing between the two passes; larger data are routed twice, because
     // fetching it from memory would take longer.
-    const bool keep = p.n_nodes * p.n_rows <= p.cached;
+    const bool keep = p.n_nodes * p.padded <= p.cached;
     double squares = 0.0;
     for (int64_t b = 0; b < p.n_blocks; ++b) {
         const int64_t start = p.block[b], n = p.block[b + 1] - start;
         const int64_t base = keep ? start * p.n_nodes : 0;
-        route_block(p, start, n, p.psi + base, p.reach + base);
-        squares += accumulate(p, s, b, start, n, p.reach + base);
+        route_block(p, b, start, n, p.psi + base, p.reach + base);
+        squares += accumulate(p, s, b, start, n, p.psi + base, p.reach + base);
         if (p.family == kMeans)
-            back_through_block(p, s, b, start, n, p.psi + base, p.reach + base);
+            back_through_block(p, s, start, n, p.psi + base, p.reach + base);
     }
     if (p.family == kMeans) return finish_means(p, s, squares);
-    const double total =
-        p.family == kClasses ? finish_classes(p, s) : finish_collapsed(p, s, squares);
+    if (p.family == kClasses) {
+        const double total = finish_classes(p, s);
+        gradient_from_pairs(p, s);
+        return total;
+    }
+    const double total = finish_collapsed(p, s, squares);
     for (int64_t b = 0; b < p.n_blocks; ++b) {
         const int64_t start = p.block[b], n = p.block[b + 1] - start;
         const int64_t base = keep ? start * p.n_nodes : 0;
-        if (!keep) route_block(p, start, n, p.psi, p.reach);
-        back_through_block(p, s, b, start, n, p.psi + base, p.reach + base);
+        if (!keep) route_block(p, b, start, n, p.psi, p.reach);
+        back_through_block(p, s, start, n, p.psi + base, p.reach + base);
     }
     return total;
 }

@@ -62,9 +62,8 @@ MUTANTS = [
     Mutant(
         "grow with explicit means: density of the drawn mean left out",
         "core/jumps.py",
-        "        log_forth += log_normal(\n"
-        "            tree.value[other], model.leaf_prior.mu_mean, model.leaf_prior.mu_sd\n"
-        "        )\n",
+        "        log_forth += log_normal(tree.value[other], model.leaf_prior.mu_mean, "
+        "model.leaf_prior.mu_sd)\n",
         "",
         f"{PRIOR} -k 0-hmc-df-0.1-composed-liu",
     ),

@@ -20,8 +20,8 @@ from .hard_battery import (
     run_hard,
     settings_of,
 )
-from .reference.enumerate_hard import HardPrior, Toy
-from .reference.stats import geweke
+from .reference.enumerate_hard import HardPrior, Toy, labels_of
+from .reference.stats import geweke, total_variation
 
 LEVEL = 1e-4
 N_DRAWS = 30_000
@@ -106,39 +106,32 @@ def test_restructure_keeps_the_leaves(rng):
     assert changed > 10
 
 
-def test_restructure_alone_samples_the_trees_over_a_partition(seed):
+def test_restructure_alone_samples_the_trees_over_a_partition(rng):
     """Nothing but restructure, from a fixed partition: shares of the trees by their prior."""
-    rng = np.random.default_rng(seed)
-    toy = make_toy("wu", "regression", max_leaves=4, left_share=0.15)
-    model, state = chain_of(toy, rng)
-    log_prior = {label: (log_p, parts) for label, log_p, parts in toy.trees}
-    by_partition = Counter(frozenset(map(frozenset, parts)) for _, _, parts in toy.trees)
-    richest = max(by_partition, key=by_partition.get)
-    while {frozenset(s) for s in partition(state)} != richest:
-        hard_moves.attempt(model, state, int(rng.integers(0, 4)), rng)
+    toy = make_toy("wu", "regression", left_share=0.15)
+    sets = {label: frozenset(map(frozenset, parts)) for label, _, parts in toy.trees}
+    richest = max(Counter(sets.values()).items(), key=lambda item: item[1])[0]
     wanted = {
-        label: np.exp(log_p)
-        for label, (log_p, parts) in log_prior.items()
-        if frozenset(map(frozenset, parts)) == richest
+        label: p for label, p in toy.exact(likelihood=False).items() if sets[label] == richest
     }
     assert len(wanted) >= 4
-    total = sum(wanted.values())
-    n, seen = 40_000, Counter()
-    levels = toy.levels
-    for _ in range(n):
+    model, state = chain_of(toy, rng)
+    while partition(state) != richest:
+        hard_moves.attempt(model, state, int(rng.integers(0, 4)), rng)
+    seen = []
+    for _ in range(40_000):
         hard_moves.attempt(model, state, RESTRUCTURE, rng)
-        tree, k = state.tree, int(state.tree.n_nodes[0])
-        seen[tuple(
-            -1 if tree.size[i] == 1 else 100 * int(tree.feature[i])
-            + int(np.searchsorted(levels[tree.feature[i]], tree.threshold[i], side="right"))
-            for i in range(k)
-        )] += 1  # fmt: skip
-    shares = {label: seen[label] / n for label in wanted}
-    assert sum(seen[label] for label in wanted) == n
-    # Autocorrelation costs less than a factor 10 of the draws here: 5 standard errors with it.
-    for label, mass in wanted.items():
-        p = mass / total
-        assert abs(shares[label] - p) < 5 * np.sqrt(10 * p * (1 - p) / n), (label, shares[label], p)
+        n = int(state.tree.n_nodes[0])
+        size = state.tree.size[:n]
+        split = size > 1
+        seen += labels_of(
+            toy, np.array([0, n]), size, state.tree.feature[:n][split],
+            state.tree.threshold[:n][split],
+        )  # fmt: skip
+    exact = {label: p / sum(wanted.values()) for label, p in wanted.items()}
+    distance = total_variation([seen], exact, level=LEVEL)
+    assert distance.value < 0.02
+    assert distance.ok, distance
 
 
 # ------------------------------------------------------------------ bookkeeping
@@ -158,7 +151,7 @@ def test_acceptance_by_proposal_and_by_iteration(seed):
 
 
 def test_no_leaf_is_empty_and_thresholds_lie_between_rows(seed):
-    toy = make_toy("wu", "classes", max_leaves=6)
+    toy = make_toy("wu", "classes", max_leaves=5)
     draws, _ = run_hard(toy, n_draws=3_000, seed=seed)
     assert (draws.leaf.sum(axis=1) > 0).all()
     for f in range(2):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .jit import inlined, kernel, never_inline
-from .leaves import add_row, leaf_log_marginal, n_stats
-from .pool import Table, range_of
+from .leaves import add_row, n_stats
+from .pool import Table, log_marginal, range_of
 
 PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
 """Proposals of a rule. OPTIMAL is the one-step optimal one, "posterior" to the user."""
@@ -92,8 +92,8 @@ def score_gaps(table, pool, node, f, scratch):
             left[m] += scratch.sums[scratch.level[k], m]
             right[m] = pool.stats[node, m] - left[m]
         if table.power != 0.0:
-            gain = leaf_log_marginal(table.leaf_model, left)
-            gain += leaf_log_marginal(table.leaf_model, right) - pool.log_marginal[node]
+            gain = log_marginal(table, left) + log_marginal(table, right)
+            gain -= pool.log_marginal[node]
             score += table.power * gain
         scratch.score[k] = score
         top = max(top, score)

@@ -7,13 +7,15 @@ changed after they are made; what no particle needs any more is dropped by ``com
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from .jit import inlined, kernel, never_inline
-from .leaves import LeafModel, add_row, leaf_log_marginal, n_stats
+from .leaves import LOG_2PI, LeafModel, add_row, half_spread, n_stats
 
 NODES, ROWS = 0, 1
 """Places in ``Pool.filled``."""
@@ -38,6 +40,9 @@ class Table(NamedTuple):
     weight: NDArray[np.float64]
     """[p]; prior weight of each feature, to be normalised over those that vary in a node."""
     leaf_model: LeafModel
+    terms: NDArray[np.float64]
+    """[terms, n + 1]; parts of a leaf's log marginal that depend on whole numbers of rows alone:
+    lnG(k + alpha_m) of each class and -lnG(k + mass), or all of a regression's but its spread."""
     power: float
     """Of the likelihood."""
     min_size: int
@@ -98,9 +103,20 @@ def make_table(
         codes=codes,
         weight=weight,
         leaf_model=leaf_model,
+        terms=_make_terms(leaf_model, columns.shape[1]),
         power=float(power),
         min_size=int(min_size),
     )
+
+
+def _make_terms(leaf_model: LeafModel, n_rows: int) -> NDArray[np.float64]:
+    k = np.arange(n_rows + 1.0)
+    if len(leaf_model.class_prior):
+        by_class = gammaln(k + leaf_model.class_prior[:, None])
+        return np.vstack([by_class, -gammaln(k + leaf_model.mass)])
+    rest = k * LOG_2PI + np.log(leaf_model.count + k)
+    terms: NDArray[np.float64] = gammaln(leaf_model.shape + 0.5 * k) - 0.5 * rest
+    return terms[None, :]
 
 
 def make_pool(table: Table, capacity: int, room: int, optimal: bool) -> Pool:
@@ -160,6 +176,23 @@ def range_of(table, pool, node, f):
     )
 
 
+@inlined
+def log_marginal(table, stats):
+    """``leaf_log_marginal`` with its gamma functions looked up, which scans of a node need."""
+    model = table.leaf_model
+    n_classes = model.class_prior.shape[0]
+    total = model.constant
+    if n_classes > 0:
+        rows = 0
+        for m in range(n_classes):
+            total += table.terms[m, int(stats[m])]
+            rows += int(stats[m])
+        return total + table.terms[n_classes, rows]
+    shape = model.shape + 0.5 * stats[0]
+    total += table.terms[0, int(stats[0])]
+    return total - shape * math.log(model.rate + half_spread(model, stats))
+
+
 @kernel
 def finish_node(table, pool, node, parent, feature):
     """Everything about a node that follows from its rows."""
@@ -170,7 +203,7 @@ def finish_node(table, pool, node, parent, feature):
         stats[m] = 0.0
     for place in range(begin, end):
         add_row(stats, table.y, table.codes, pool.rows[place])
-    pool.log_marginal[node] = leaf_log_marginal(table.leaf_model, stats)
+    pool.log_marginal[node] = log_marginal(table, stats)
     pool.parent[node] = parent
     pool.feature[node] = feature
     pool.depth[node] = pool.depth[parent] + 1 if parent >= 0 else 0

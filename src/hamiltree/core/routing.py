@@ -122,10 +122,16 @@ def fill(out, value):
 
 
 @inlined
+def reach_root(reach, base, real, n):
+    """All real rows of a block reach the root; the padding behind them does not."""
+    for r in range(n):
+        reach[base + r] = 1.0 if r < real else 0.0
+
+
+@inlined
 def route_block(columns, h, tree, start, stop, base, psi, reach, projection):
-    """Route rows start:stop from the root to the leaves."""
+    """Route rows start:stop from the root, where ``reach_root`` put them, to the leaves."""
     n = stop - start
-    fill(rows_of(reach, base, 0, n), 1.0)
     oblique = tree.weights.shape[1] > 0
     for i in range(tree.n_nodes[0]):
         if tree.size[i] == 1:
