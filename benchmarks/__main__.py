@@ -1,4 +1,4 @@
-"""``python -m benchmarks [gradient] [fit_time] [startup] [proposals]``: measure, and compare with the goals."""
+"""``python -m benchmarks [name ...]``: measure, and compare with the goals."""
 
 from __future__ import annotations
 

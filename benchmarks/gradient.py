@@ -15,9 +15,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from hamiltree.core import likelihoods, nodes
+from hamiltree.core import buffers, nodes
+from hamiltree.core.buffers import CLASSES, COLLAPSED, MEANS
 from hamiltree.core.jit import kernel
-from hamiltree.core.likelihoods import CLASSES, COLLAPSED, MEANS, log_likelihood
+from hamiltree.core.likelihoods import log_likelihood
 
 ROWS = (105, 800, 5_000, 100_000, 1_000_000)
 FAMILIES = {
@@ -97,8 +98,8 @@ def make_problem(family: int, n_rows: int) -> tuple[Any, ...]:
     columns = rng.random((N_FEATURES, n_rows))
     n_classes = N_CLASSES if family == CLASSES else 0
     y = rng.integers(n_classes, size=n_rows) if n_classes else rng.normal(size=n_rows)
-    data = likelihoods.make_data(columns, y, n_classes)
-    leaf_prior = likelihoods.LeafPrior(np.ones(n_classes), 0.0, 1.0, 1.5, 1.5)
+    data = buffers.make_data(columns, y, n_classes)
+    leaf_prior = buffers.LeafPrior(np.ones(n_classes), 0.0, 1.0, 1.5, 1.5)
     max_leaves = 256  # the default: scratch space as in a run
     tree = nodes.empty_tree(max_leaves, 0)
     tree.n_nodes[0] = len(SIZE)
@@ -111,7 +112,7 @@ def make_problem(family: int, n_rows: int) -> tuple[Any, ...]:
         getattr(tree, name)[: len(SIZE)] = values
     tree.sigma[0] = SIGMA
     nodes.relink(tree)
-    work = likelihoods.make_work(data, max_leaves, n_classes, 0, family)
+    work = buffers.make_work(data, max_leaves, n_classes, 0, family)
     return family, data, leaf_prior, np.full(N_FEATURES, H), tree, work
 
 

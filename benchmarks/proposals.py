@@ -117,9 +117,7 @@ def run(console: Console) -> list[tuple[str, str, str, bool | None]]:
         beside = f"{found[2]:,.0f}" if other else "not installed"
         ratio = f"{cgm / found[2]:.1f}" if other else "-"
         table.add_row(f"{name}, {note}", str(len(X)), f"{cgm:,.0f}", f"{wu:,.0f}", beside, ratio)
-        claims.append(
-            (f"{name}: CGM proposals a second", f"{cgm:,.0f}", f"> {GOAL:,}", cgm > GOAL)
-        )
+        claims.append((f"{name}: CGM proposals a second", f"{cgm:,.0f}", f"> {GOAL:,}", cgm > GOAL))
         if other:
             claims.append((f"{name}: CGM beside stochtree", f"{ratio} x", "-", None))
     console.print(table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hamiltree.core.likelihoods import CLASSES, LeafPrior, Work, make_data, make_work
+from hamiltree.core.buffers import CLASSES, LeafPrior, Work, make_data, make_work
 from hamiltree.core.nodes import Tree, empty_tree, grow, n_leaves, nth_leaf
 from hamiltree.core.priors import make_tree_prior
 from hamiltree.core.target import Model, make_model

@@ -44,6 +44,7 @@ def settings_of(toy: Toy, **overrides: object) -> Settings:
         "expected_splits": prior.expected_splits,
         "left_share": prior.left_share,
         "feature_prior": prior.features,
+        "tau_prior": prior.tau,
         "class_prior": leaves.class_prior or 1.0,
         "variance_prior": leaves.variance_prior,
         "mean_prior": leaves.mean_prior,
@@ -99,7 +100,8 @@ def at_rows(toy: Toy, draws: Draws) -> dict[str, np.ndarray]:
     out = tree_predictions(forest, values, np.ascontiguousarray(toy.X.T))
     out = out.reshape(draws.n_chains, draws.n_draws, len(toy.X), -1)
     names = ("fitted", "log sd")[: out.shape[-1]]
-    return {f"{name} {i}": out[:, :, i, k] for k, name in enumerate(names) for i in range(len(toy.X))}
+    rows = range(len(toy.X))
+    return {f"{name} {i}": out[:, :, i, k] for k, name in enumerate(names) for i in rows}
 
 
 def prior_functionals(

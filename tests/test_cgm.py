@@ -1,4 +1,4 @@
-"""CGM: exact posterior and prior by enumeration, larger priors by simulation, and its bookkeeping."""
+"""CGM: exact posterior and prior by enumeration, larger priors by simulation, bookkeeping."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from hamiltree.run import Problem, sample
 from hamiltree.samplers.cgm import CGM, MOVES
 from hamiltree.settings import Settings
 
-from .hard_battery import LEAVES, judge, make_toy, prior_functionals, run_hard, settings_of
+from .hard_battery import (
+    LEAVES,
+    judge,
+    labels_by_chain,
+    make_toy,
+    prior_functionals,
+    run_hard,
+    settings_of,
+)
 from .reference.enumerate_hard import HardPrior, Toy
 from .reference.stats import geweke
 
@@ -42,8 +50,9 @@ def test_exact_posterior(kind, leaves, seed):
 
 @pytest.mark.parametrize("kind", ["uniform", "gap", "uniform01"])
 def test_exact_prior(kind, seed):
-    """The likelihood switched off; features weighted and a smallest size, to see both matter."""
-    toy = toy_of(kind, "regression", features=(2.0, 1.0), min_leaves=2)
+    """The likelihood switched off; nothing even, so that all of it matters."""
+    tau = (2.0, 1.0) if kind == "uniform01" else (1.0, 1.0)  # the others have none
+    toy = toy_of(kind, "regression", features=(2.0, 1.0), min_leaves=2, tau=tau)
     draws, _ = run_hard(toy, n_draws=N_DRAWS, seed=seed, likelihood_power=0.0)
     distance, means = judge(toy, draws, likelihood=False, level=LEVEL)
     assert distance.value < 0.02
@@ -105,8 +114,6 @@ def test_the_chain_knows_its_tree(kind, leaves, rng):
 
 def test_densities_are_those_of_the_enumeration(seed):
     """log_likelihood and log_posterior of a draw against the independent list of trees."""
-    from .hard_battery import labels_by_chain
-
     for kind, leaves in SHORT:
         toy = toy_of(kind, leaves)
         draws, _ = run_hard(toy, n_draws=200, seed=seed, n_chains=1)
@@ -150,7 +157,7 @@ def test_leaf_counts_and_limits(seed):
 
 def test_too_many_leaves_are_refused_with_advice():
     toy = make_toy("uniform", "classes", min_leaves=9, max_leaves=12)
-    with pytest.raises(ValueError, match="min_leaves=9 leaves.*lower min_leaves"):
+    with pytest.raises(ValueError, match=r"min_leaves=9 leaves.*lower min_leaves"):
         run_hard(toy, n_draws=10, seed=0)
 
 

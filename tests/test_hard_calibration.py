@@ -49,11 +49,10 @@ def simulate(rng: np.random.Generator, leaves: Leaves, leaf: np.ndarray, k: int)
 
 
 def tree_of(draws: Draws, t: int) -> Tree:
-    size = draws.size[draws.node_offset[t] : draws.node_offset[t + 1]]
-    rules = iter(
-        zip(*(a[(draws.node_offset[t] - t) // 2 :] for a in (draws.feature, draws.threshold)), strict=False)
-    )
-    nodes = iter(size)
+    first, last = draws.node_offset[t], draws.node_offset[t + 1]
+    mine = slice((first - t) // 2, (last - t - 1) // 2)
+    rules = iter(zip(draws.feature[mine], draws.threshold[mine], strict=True))
+    nodes = iter(draws.size[first:last])
 
     def build() -> Tree:
         if next(nodes) == 1:

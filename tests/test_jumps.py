@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hamiltree.core.buffers import CLASSES, COLLAPSED, MEANS
 from hamiltree.core.jumps import GROW, PRUNE, STAY, propose_jump
-from hamiltree.core.likelihoods import CLASSES, COLLAPSED, MEANS
 from hamiltree.core.nodes import copy_tree, count_prunable, empty_tree, n_leaves
 
 from .core_trees import MAX_LEAVES, PRIOR, random_model, random_tree

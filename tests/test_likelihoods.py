@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy import special
 
+from hamiltree.core.buffers import CLASSES, COLLAPSED, MEANS
+from hamiltree.core.classes import digamma
 from hamiltree.core.jit import kernel
-from hamiltree.core.likelihoods import BLOCK, CLASSES, COLLAPSED, MEANS, digamma
 from hamiltree.core.priors import log_prior
+from hamiltree.core.routing import BLOCK
 from hamiltree.core.target import (
     constrain,
     dimension,
@@ -38,7 +40,7 @@ def test_digamma():
     np.testing.assert_allclose([digamma(v) for v in x], special.digamma(x), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("n_rows", [7, 3 * BLOCK + 11])
+@pytest.mark.parametrize("n_rows", [7, BLOCK + 11])
 @pytest.mark.parametrize("h", [0.0, 1e-3, 1e-2, 1e-1])
 @pytest.mark.parametrize("oblique", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)

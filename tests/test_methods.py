@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from pathlib import Path
+
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.posterior import Posterior
@@ -60,6 +65,121 @@ def test_fits_predicts_saves_and_reloads(method, target, tmp_path):
     assert again.settings == posterior.settings
     assert again.acceptance.keys() == posterior.acceptance.keys()
     if target == "regression":
-        np.testing.assert_array_equal(
-            again.predict_quantiles(X[:5], [0.1, 0.9]), posterior.predict_quantiles(X[:5], [0.1, 0.9])
+        before, after = (p.predict_quantiles(X[:5], [0.1, 0.9]) for p in (posterior, again))
+        np.testing.assert_array_equal(before, after)
+
+
+# ------------------------------------------------------------------ leaves with their own noise
+
+
+@pytest.mark.parametrize("method", ["cgm", "wu", "smc"])
+def test_each_leafs_own_noise_is_used(method):
+    X, y = data("regression")
+    y = y + np.where(X[:, 0] > 0, 4.0, 0.1) * np.random.default_rng(2).normal(size=len(y))
+    model = BayesianTreeRegressor(method=method, **SHORT).fit(X, y)
+    posterior = model.posterior_
+    weight = posterior.weights.ravel()[:, None]
+    trees = [posterior.tree(c, d) for c in range(2) for d in range(40)]
+    found = [[leaves_of(tree, row) for row in X[:8]] for tree in trees]
+    means, sds = np.moveaxis(np.array(found), 2, 0)
+    mean, sd = model.predict(X[:8], return_std=True)
+    np.testing.assert_allclose(mean, (weight * means).sum(axis=0))
+    second = (weight * (means**2 + sds**2)).sum(axis=0)
+    np.testing.assert_allclose(sd**2, second - mean**2, rtol=1e-6)
+    lower, upper = model.predict_interval(X[:8], coverage=0.8).T
+    for bound, share in ((lower, 0.1), (upper, 0.9)):
+        np.testing.assert_allclose(
+            (weight * ndtr((bound - means) / sds)).sum(axis=0), share, atol=1e-6
         )
+    n = 4_000
+    samples = model.sample_predictive(X[:8], n_samples=n, random_state=1)
+    # Five standard errors; with the draws used evenly the spread can only be smaller.
+    assert (np.abs(samples.mean(axis=0) - mean) < 5 * sd / np.sqrt(n)).all()
+    noisy, calm = X[:8, 0] > 0.5, X[:8, 0] < -0.5
+    assert sd[noisy].min() > 2 * sd[calm].max()
+
+
+def leaves_of(tree, row):
+    """Mean and sd of the leaf of a row, by the rules a person reads."""
+    node = tree.to_dict()
+    while "threshold" in node:
+        node = node["yes"] if row[node["column"]] <= node["threshold"] else node["no"]
+    return node["mean"], node["sd"]
+
+
+def test_one_variance_for_all_leaves_on_request():
+    X, y = data("regression")
+    for method in ("cgm", "wu"):
+        leaf = (
+            BayesianTreeRegressor(method=method, variance="common", **SHORT)
+            .fit(X, y)
+            .posterior_.draws
+        )
+        first = (leaf.node_offset[:-1] + np.arange(80)) // 2
+        sd = np.repeat(leaf.leaf[first, 1], leaf.n_leaves.ravel())
+        np.testing.assert_array_equal(leaf.leaf[:, 1], sd)
+        np.testing.assert_allclose(leaf.sigma.ravel(), leaf.leaf[first, 1])
+
+
+# ------------------------------------------------------------------ hyper-parameters
+
+
+def test_the_total_mass_is_spread_over_the_classes():
+    X, y = data("multi-class")
+    settings = (
+        BayesianTreeClassifier(method="cgm", class_mass=1.5, **SHORT).fit(X, y).posterior_.settings
+    )
+    assert settings.class_prior == (0.5, 0.5, 0.5)
+    paper = (
+        BayesianTreeClassifier(method="cgm", preset="paper", **SHORT).fit(X, y).posterior_.settings
+    )
+    assert paper.class_prior == (1 / 3, 1 / 3, 1 / 3)
+    assert (paper.proposals, paper.min_leaves) == (1, 1)
+    mine = BayesianTreeClassifier(method="cgm", preset="paper", class_prior=2.0, **SHORT).fit(X, y)
+    assert mine.posterior_.settings.class_prior == 2.0
+    with pytest.raises(ValueError, match="class_prior or class_mass, not both"):
+        BayesianTreeClassifier(method="cgm", class_mass=1.0, class_prior=1.0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"variance_prior": (1.0,)},
+        {"variance_prior": (1.0, -1.0)},
+        {"mean_prior": (0.0, 0.0)},
+        {"mean_prior": (np.inf, 1.0)},
+        {"expected_splits": 0.0},
+        {"left_share": 1.0},
+        {"rule_prior": "flat"},
+        {"variance": "shared"},
+        {"proposals": 0},
+        {"triples": 0},
+    ],
+)
+def test_impossible_hyper_parameters_are_refused(wrong):
+    X, y = data("regression")
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        BayesianTreeRegressor(method="cgm", **SHORT, **wrong).fit(X, y)
+
+
+# ------------------------------------------------------------------ docs/symbols.md
+
+SYMBOLS = (Path(__file__).parent.parent / "docs" / "symbols.md").read_text("utf-8")
+
+
+def test_the_table_of_symbols_names_parameters_that_exist():
+    known = {f.name for e in (BayesianTreeClassifier, BayesianTreeRegressor) for f in fields(e)}
+    tables = [line.split("|") for line in SYMBOLS.splitlines() if line.startswith("|")]
+    named = {
+        name
+        for cells in tables
+        for cell in (cells[3] if len(cells) == 6 else cells[1],)
+        for name in re.findall(r"`([a-z_]+)[`=]", cell)
+    }
+    assert len(named) > 20
+    assert named <= known, named - known
+
+
+def test_table_4_as_code_can_be_constructed():
+    (code,) = re.findall(r"```python\n(.*?)```", SYMBOLS, re.S)
+    exec(compile(code, "symbols.md", "exec"), {})

@@ -11,8 +11,8 @@ from scipy import stats
 from hamiltree.core.adaptation import AVERAGER, LOG_STEP, LOG_STEP_BAR
 from hamiltree.core.adaptation import restart_averager as restart_averager_part
 from hamiltree.core.adaptation import update_averager as update_averager_part
+from hamiltree.core.buffers import CLASSES, COLLAPSED
 from hamiltree.core.jit import inlined, kernel
-from hamiltree.core.likelihoods import CLASSES, COLLAPSED
 from hamiltree.core.nuts import first_step_size, make_nuts_work, nuts_transition
 from hamiltree.core.target import (
     constrain,

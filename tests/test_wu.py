@@ -42,7 +42,7 @@ def test_exact_posterior(leaves, seed):
 
 @pytest.mark.parametrize("max_leaves", [4, pytest.param(6, marks=pytest.mark.long)])
 def test_exact_prior(max_leaves, seed):
-    """The likelihood switched off; features weighted, a smallest size and a crooked pinball."""
+    """The likelihood switched off; nothing even, so that all of it matters."""
     toy = make_toy(
         "wu",
         "regression",
@@ -51,6 +51,7 @@ def test_exact_prior(max_leaves, seed):
         min_leaves=2,
         left_share=0.2,
         expected_splits=3.0,
+        tau=(2.0, 1.5),
     )
     draws, _ = run_hard(toy, n_draws=N_DRAWS * max_leaves // 4, seed=seed, likelihood_power=0.0)
     distance, means = judge(toy, draws, likelihood=False, level=LEVEL)

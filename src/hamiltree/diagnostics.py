@@ -207,9 +207,7 @@ def _effective_particles(posterior: Posterior) -> tuple[float, float]:
     return float(1 / np.sum(weights**2)), float(1 / np.sum(by_family**2))
 
 
-def _judge_particles(
-    shape: tuple[int, ...], effective: float, families: float
-) -> tuple[bool, str]:
+def _judge_particles(shape: tuple[int, ...], effective: float, families: float) -> tuple[bool, str]:
     islands, particles = shape
     who = f"{islands * particles} weighted draws"
     numbers = f"are worth {effective:.0f} equal ones, of {families:.0f} families"

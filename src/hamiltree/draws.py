@@ -87,7 +87,9 @@ class RunInfo:
     acceptance: dict[str, dict[str, tuple[IntArray, IntArray]]]
     """phase ("warmup", "sampling") -> move -> (accepted, proposed), each [chain]."""
     stats: dict[str, NDArray[np.generic]]
-    """[chain, draw] each: divergent, nuts_depth, step_size, accept_stat, n_gradients."""
+    """[chain, draw] each. HMC: divergent, nuts_depth, step_size, accept_stat, n_gradients. SMC:
+    log_weight, whose exponentials add up to an island's evidence, and founder, the number of the
+    first particle that this one descends from."""
     seconds: float
     interrupted: bool
     log_evidence: float | None = None

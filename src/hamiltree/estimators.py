@@ -385,10 +385,8 @@ def _probability_interval(
     return interval
 
 
-def _spread_mass(
-    settings: Settings, overrides: dict[str, Any], n_classes: int
-) -> Settings:
-    """Make ``class_prior`` of ``class_mass``; the user's own class_prior wins over a preset's mass."""
+def _spread_mass(settings: Settings, overrides: dict[str, Any], n_classes: int) -> Settings:
+    """Make class_prior of class_mass; the user's own class_prior wins over a preset's mass."""
     if not n_classes or settings.class_mass is None:
         return replace(settings, class_mass=None)
     if overrides["class_prior"] is not None:

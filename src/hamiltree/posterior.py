@@ -212,7 +212,8 @@ class Posterior:
         if own is None:
             noise = weights @ sigma.ravel() ** 2
         else:
-            noise = prediction_moments(self._forest, own**2, weights, columns, n_jobs=n_jobs)[0][:, 0]
+            variance, _ = prediction_moments(self._forest, own**2, weights, columns, n_jobs=n_jobs)
+            noise = variance[:, 0]
         std = np.sqrt(spread + noise)
         user = self.preprocessing
         return user.y_to_user(first[:, 0] + centre), user.sd_to_user(std)
@@ -280,9 +281,9 @@ class Posterior:
     ) -> NDArray[Any]:
         """One new observation a draw and row, [chain, draw, row].
 
-        Regression: the prediction plus normal noise with that draw's sd there. Classification: class
-        probabilities of each leaf drawn from their Dirichlet posterior, once a draw for all rows,
-        then a label. Draws of a weighted posterior keep their weights.
+        Regression: the prediction plus normal noise with that draw's sd there. Classification:
+        class probabilities of each leaf drawn from their Dirichlet posterior, once a draw for all
+        rows, then a label. Draws of a weighted posterior keep their weights.
         """
         columns = self.preprocessing.to_unit(X)
         n_rows = columns.shape[1]

@@ -38,6 +38,8 @@ class HardPrior:
     expected_splits: float = 1.5
     left_share: float = 0.4
     features: tuple[float, ...] | None = None
+    tau: tuple[float, float] = (1.0, 1.0)
+    """Beta prior of thresholds; "uniform01" and "wu" only."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ class Toy:
     def trees(self) -> list[tuple[Label, float, tuple[Rows, ...]]]:
         """(label, log prior up to a constant, rows of each leaf) of every tree allowed."""
         out = []
-        for label, log_p, parts in subtrees(self, tuple(range(len(self.X))), 0, self.prior.max_leaves):
+        rows = tuple(range(len(self.X)))
+        for label, log_p, parts in subtrees(self, rows, 0, self.prior.max_leaves):
             if len(parts) < self.prior.min_leaves:
                 continue
             if self.prior.kind == "wu":
@@ -183,8 +186,11 @@ def rules_at(toy: Toy, rows: Rows) -> Iterator[tuple[int, int, float, Rows, Rows
             left = tuple(i for i in rows if X[i, f] <= (levels[cell] if cell >= 0 else -1.0))
             right = tuple(i for i in rows if i not in left)
             if kind in ("uniform01", "wu"):
-                if high > low and (kind == "uniform01" or (left and right)):
-                    yield f, cell, toy.weights[f] * (high - low), left, right
+                share = toy.weights[f] * float(
+                    np.diff(stats.beta(*toy.prior.tau).cdf([low, high]))[0]
+                )
+                if share > 0 and (kind == "uniform01" or (left and right)):
+                    yield f, cell, share, left, right
                 continue
             if f not in varying or not left or not right:
                 continue
@@ -210,9 +216,7 @@ def subtrees(
     for f, cell, mass, left, right in rules:
         log_rule = math.log(mass) + (0.0 if pinball else math.log(split))
         for a_label, a_log, a_parts in subtrees(toy, left, depth + 1, budget - 1):
-            for b_label, b_log, b_parts in subtrees(
-                toy, right, depth + 1, budget - len(a_parts)
-            ):
+            for b_label, b_log, b_parts in subtrees(toy, right, depth + 1, budget - len(a_parts)):
                 log_p = log_rule + a_log + b_log
                 if pinball:
                     n = len(a_parts) + len(b_parts) - 2

@@ -35,7 +35,7 @@ def _pinball(rng: np.random.Generator, p: int, prior: HardPrior, m: int) -> Tree
         return ()
     left = 1 + int(rng.binomial(m - 2, prior.left_share))
     f = int(rng.choice(p, p=_weights(p, prior)))
-    tau = float(rng.random())
+    tau = float(rng.beta(*prior.tau))
     return f, tau, _pinball(rng, p, prior, left), _pinball(rng, p, prior, m - left)
 
 
@@ -51,7 +51,7 @@ def _branch(
     f = int(rng.choice(len(weight), p=weight / weight.sum()))
     x = X[rows, f]
     if prior.kind == "uniform01":
-        tau = float(rng.random())
+        tau = float(rng.beta(*prior.tau))
     elif prior.kind == "gap":
         tau = float(rng.uniform(x.min(), x.max()))
     else:  # a value but the largest; the library writes it midway to the column's next one

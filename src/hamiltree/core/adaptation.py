@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .buffers import CLASSES, MEANS
 from .jit import inlined, kernel
-from .likelihoods import CLASSES, MEANS
 
 # Dual averaging after Hoffman and Gelman, with their constants.
 GAMMA, T0, KAPPA = 0.05, 10.0, 0.75

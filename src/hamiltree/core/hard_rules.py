@@ -62,7 +62,10 @@ def some_rule(rules, data, rows, start, stop):
     """Whether a node with these rows has an available rule."""
     if rules.kind == UNIT:
         return True
-    return any(varies(data.columns[f], rows, start, stop) for f in range(data.columns.shape[0]))
+    for f in range(data.columns.shape[0]):  # noqa: SIM110 (no generators in compiled code)
+        if varies(data.columns[f], rows, start, stop):
+            return True
+    return False
 
 
 @inlined

@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
+from .buffers import MEANS
 from .jit import inlined, kernel, never_inline
-from .likelihoods import MEANS
 from .nodes import count_prunable, grow, n_leaves, nth_leaf, nth_prunable, prune
 from .priors import draw_mean, draw_rule, log_normal, log_rule
 

@@ -2,7 +2,7 @@
 
 Classification: class counts with a Dirichlet prior. Regression: normal with an inverse gamma
 variance, a leaf's own ("mean-variance shift") or one shared by all leaves, and a normal mean whose
-prior is worth ``count`` rows.
+prior is worth a number of rows.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class LeafModel(NamedTuple):
     """variance ~ inverse gamma(shape, rate)"""
     rate: float
     mean: float
-    """mu | variance ~ N(mean, variance / count); on the scale of the centred y."""
-    count: float
+    """mu | variance ~ N(mean, variance / worth); on the scale of the centred y."""
+    worth: float
+    """Rows that the prior of the mean counts for."""
     centre: float
     """Was taken off y before the sums, so that they lose no digits; ``draw_leaf`` adds it again."""
     common: bool
@@ -59,8 +60,9 @@ def make_leaf_model(
         target, codes, centre = np.empty(0), np.asarray(y, np.int64), 0.0
         constant = math.lgamma(alpha.sum()) - sum(math.lgamma(a) for a in alpha)
     else:
-        centre = float(np.mean(y))
-        target, codes = np.asarray(y, np.float64) - centre, np.empty(0, np.int64)
+        raw = np.asarray(y, np.float64)
+        centre = float(raw.mean())
+        target, codes = raw - centre, np.empty(0, np.int64)
         constant = 0.5 * math.log(count)
         if not common:
             constant += shape * math.log(rate) - math.lgamma(shape)
@@ -70,7 +72,7 @@ def make_leaf_model(
         shape=shape,
         rate=rate,
         mean=mean - centre,
-        count=count,
+        worth=count,
         centre=centre,
         common=bool(common) and not n_classes,
         constant=constant,
@@ -108,7 +110,7 @@ def half_spread(leaf_model, stats):
     mean = stats[1] / rows
     squares = max(stats[2] - stats[1] * mean, 0.0)
     shift = mean - leaf_model.mean
-    return 0.5 * (squares + rows * leaf_model.count / (rows + leaf_model.count) * shift * shift)
+    return 0.5 * (squares + rows * leaf_model.worth / (rows + leaf_model.worth) * shift * shift)
 
 
 @kernel
@@ -129,7 +131,7 @@ def leaf_log_marginal(leaf_model, stats):
     shape = leaf_model.shape + 0.5 * rows
     rate = leaf_model.rate + half_spread(leaf_model, stats)
     total += math.lgamma(shape) - shape * math.log(rate)
-    return total - 0.5 * (rows * LOG_2PI + math.log(leaf_model.count + rows))
+    return total - 0.5 * (rows * LOG_2PI + math.log(leaf_model.worth + rows))
 
 
 @kernel
@@ -137,7 +139,7 @@ def leaf_parts(leaf_model, stats):
     """(part, spread) of one leaf; ``combine`` makes a log marginal of their sums over leaves."""
     if not leaf_model.common:
         return leaf_log_marginal(leaf_model, stats), 0.0
-    part = leaf_model.constant - 0.5 * math.log(leaf_model.count + stats[0])
+    part = leaf_model.constant - 0.5 * math.log(leaf_model.worth + stats[0])
     return part, half_spread(leaf_model, stats)
 
 
@@ -160,8 +162,8 @@ def draw_variance(shape, rate, rng):
 @inlined
 def draw_mean_given(leaf_model, stats, sd, rng):
     """A leaf's mean given its standard deviation, in the units of the y that came in."""
-    weight = leaf_model.count + stats[0]
-    mean = (leaf_model.count * leaf_model.mean + stats[1]) / weight
+    weight = leaf_model.worth + stats[0]
+    mean = (leaf_model.worth * leaf_model.mean + stats[1]) / weight
     return leaf_model.centre + mean + sd / math.sqrt(weight) * rng.standard_normal()
 
 

@@ -158,7 +158,7 @@ def range_of(x, rows, start, stop):
 @inlined
 def varies(x, rows, start, stop):
     """Whether a column takes more than one value in a node."""
-    for k in range(start + 1, stop):
+    for k in range(start + 1, stop):  # noqa: SIM110 (no generators in compiled code)
         if x[rows[k]] != x[rows[start]]:
             return True
     return False

@@ -114,7 +114,7 @@ def _make_terms(leaf_model: LeafModel, n_rows: int) -> NDArray[np.float64]:
     if len(leaf_model.class_prior):
         by_class = gammaln(k + leaf_model.class_prior[:, None])
         return np.vstack([by_class, -gammaln(k + leaf_model.mass)])
-    rest = k * LOG_2PI + np.log(leaf_model.count + k)
+    rest = k * LOG_2PI + np.log(leaf_model.worth + k)
     terms: NDArray[np.float64] = gammaln(leaf_model.shape + 0.5 * k) - 0.5 * rest
     return terms[None, :]
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .buffers import MEANS
 from .jit import inlined, kernel, never_inline
-from .likelihoods import MEANS
 from .nodes import grow
 
 LARGEST_SPLIT_PROBABILITY = 1.0 - 1e-6

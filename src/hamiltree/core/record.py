@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .buffers import CLASSES, COLLAPSED
+from .collapsed import solve_upper
 from .jit import inlined, kernel, never_inline
-from .likelihoods import CLASSES, COLLAPSED, solve_upper
 from .nodes import n_leaves, tree_depth
 from .priors import draw_mean, log_prior
 from .target import evaluate

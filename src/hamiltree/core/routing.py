@@ -88,6 +88,20 @@ def dot(a, b):
     return total
 
 
+@inlined
+def total_of(a):
+    total = 0.0
+    for r in range(a.shape[0]):
+        total += a[r]
+    return total
+
+
+@inlined
+def scale_into(out, factor, a):
+    for r in range(out.shape[0]):
+        out[r] = factor * a[r]
+
+
 # Four at a time: the sums over pairs of leaves are bound by loads and stores, and this saves most.
 
 

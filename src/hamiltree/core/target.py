@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .buffers import CLASSES, MEANS, Data, LeafPrior, Work
 from .jit import inlined, kernel, never_inline, opaque
-from .likelihoods import CLASSES, MEANS, Data, LeafPrior, Work, log_likelihood
+from .likelihoods import log_likelihood
 from .nodes import Tree
 from .nuts import first_step_size, nuts_transition
 from .priors import TreePrior, log_inverse_gamma, log_normal, log_threshold, log_weights

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.hard_moves import CHANGE, GROW, PRUNE, SWAP, HardModel, attempt
+from ..core.hard_moves import HardModel, attempt
 from ..core.hard_record import record_hard_tree, start_tree
 from ..core.jit import kernel
 from ..core.record import is_full
@@ -19,7 +19,7 @@ from ..settings import Settings
 from .hard import HardChain, HardPlan, make_model
 
 MOVES = ("grow", "prune", "change", "swap")
-assert MOVES.index("swap") == SWAP and (GROW, PRUNE, CHANGE) == (0, 1, 2)
+"""Numbered as in ``hard_moves``."""
 
 
 @kernel

@@ -8,44 +8,17 @@ derivation holds although neither composition is reversible by itself.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.adaptation import (
-    AVERAGER,
-    COUNT,
-    LOG_STEP,
-    LOG_STEP_BAR,
-    Tuning,
-    end_window,
-    freeze,
-    h_schedule,
-    make_tuning,
-    nearest_step,
-    place_of,
-    record_moves,
-    restart_averager,
-    update_averager,
-    window_masks,
-)
-from ..core.jit import inlined, kernel, opaque
+from ..core.adaptation import AVERAGER, end_window, freeze, h_schedule, make_tuning, window_masks
+from ..core.buffers import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work, make_data, make_work
+from ..core.jit import inlined, kernel
 from ..core.jumps import GROW, PRUNE, STAY, propose_jump
-from ..core.likelihoods import (
-    CLASSES,
-    COLLAPSED,
-    MEANS,
-    Data,
-    LeafPrior,
-    Work,
-    make_data,
-    make_work,
-)
-from ..core.nodes import Tree, copy_tree, empty_tree, n_leaves
-from ..core.nuts import NutsInfo, NutsWork, make_nuts_work
+from ..core.nodes import Tree, copy_tree, empty_tree
+from ..core.nuts import make_nuts_work
 from ..core.priors import draw_small_tree, log_prior, make_tree_prior
 from ..core.record import FIRST_STAT, Block, drain, is_full, make_block, record_tree
 from ..core.rules import (
@@ -55,23 +28,11 @@ from ..core.rules import (
     MH,
     NUDGE,
     REDRAW,
-    RuleWork,
     accept,
     make_rule_work,
-    update_features,
-    update_hard_rules,
 )
-from ..core.target import (
-    Model,
-    constrain,
-    dimension,
-    first_step_on_tree,
-    likelihood,
-    make_model,
-    nuts_on_tree,
-    tempered,
-    unconstrain,
-)
+from ..core.sides import SAMPLING, WARMUP, Calls, Plan, State, call_side, set_h, with_calls
+from ..core.target import Model, likelihood, make_model, tempered
 from ..settings import Settings
 
 MOVES = {
@@ -82,220 +43,6 @@ MOVES = {
     "redraw": REDRAW,
     "nudge": NUDGE,
 }
-WARMUP, SAMPLING = 0, 1
-
-
-class Plan(NamedTuple):
-    """Frozen configuration of the compiled loop."""
-
-    index_update: int
-    double_sided: bool
-    adapt_each: bool
-    """Adapt NUTS inside every transition, as the paper does; otherwise in warm-up only."""
-    inner_steps: int
-    probs: NDArray[np.float64]
-    """[2, 3]; grow, prune, stay in warm-up and sampling."""
-    biased: NDArray[np.bool_]
-    """[2]; the paper's burn-in acceptance, in warm-up and sampling."""
-    target_accept: float
-    max_depth: int
-    n_warmup: int
-    h_warmup: NDArray[np.float64]
-    """[n_warmup]; softness during warm-up (exact adaptation)."""
-    window_end: NDArray[np.bool_]
-    """[n_warmup]; renew the masses after this iteration."""
-    h_adapt: NDArray[np.float64]
-    """[adapt_steps]; softness within a transition (the paper's adaptation)."""
-    adapt_slow: NDArray[np.bool_]
-    """[adapt_steps]; inside the slow windows, where the mass is learnt."""
-    adapt_end: NDArray[np.bool_]
-    """[adapt_steps]; a slow window ends after this step."""
-    h_final: float
-
-
-class Calls(NamedTuple):
-    """Where this process keeps what is compiled apart; see ``jit.opaque``."""
-
-    nuts: int
-    first_step: int
-    side: int
-
-
-class State(NamedTuple):
-    """One chain: what the next step needs, and scratch."""
-
-    model: Model
-    tree: Tree
-    proposal: Tree
-    log_like: NDArray[np.float64]
-    """[1]; of ``tree``."""
-    iteration: NDArray[np.int64]
-    """[1]; iterations done."""
-    tuning: Tuning
-    tally: NDArray[np.int64]
-    """[2, moves, 2]; accepted and proposed, in warm-up and sampling."""
-    work: Work
-    rule_work: RuleWork
-    nuts_work: NutsWork
-    vectors: NDArray[np.float64]
-    """[5, dimension]; u, u before, inverse mass, running mean and squares of an adaptation."""
-    places: NDArray[np.int64]
-    """[2, dimension]; kind and depth of each coordinate."""
-    averager: NDArray[np.float64]
-    """[AVERAGER]; of an adaptation within a transition."""
-    calls: Calls
-
-
-_nuts, _nuts_address = opaque(nuts_on_tree)
-_first_step, _first_step_address = opaque(first_step_on_tree)
-
-U, BEFORE, INVERSE_MASS, RUNNING_MEAN, RUNNING_SQUARES = 0, 1, 2, 3, 4
-
-
-@inlined
-def set_h(model, h):
-    """Change the softness; True where that changed the model."""
-    if model.h[0] == h:
-        return False
-    model.h[:] = h
-    return True
-
-
-@inlined
-def sweep_rules(state, plan, tree, log_like, tally, rng):
-    model = state.model
-    if model.h[0] == 0.0:
-        return update_hard_rules(model, tree, state.work, state.rule_work, log_like, tally, rng)
-    if tree.weights.shape[1] == 0:
-        return update_features(
-            model, tree, state.work, state.rule_work, plan.index_update, log_like, tally, rng
-        )
-    return log_like
-
-
-@inlined
-def masses_and_step_of_size(state, tree, n, adapting):
-    """Fill the masses of these depths; the step of this number of splits, 0 where unknown."""
-    model, tuning = state.model, state.tuning
-    place_of(model, tree, state.places[0], state.places[1])
-    for j in range(n):
-        state.vectors[INVERSE_MASS, j] = tuning.scale[state.places[0, j], state.places[1, j]]
-    splits = n_leaves(tree) - 1
-    if not adapting:
-        return tuning.frozen[splits]
-    averager = tuning.averager[splits]
-    if averager[COUNT] < 0.0:
-        step = nearest_step(tuning.averager, splits, -1.0)
-        if step > 0.0:
-            restart_averager(averager, step)
-        return step
-    return math.exp(averager[LOG_STEP])
-
-
-@inlined
-def nuts(state, plan, tree, log_like, adapting, averager, by_size, rng):
-    """A NUTS step of the tree's continuous parameters.
-
-    ``by_size``: step and masses are those kept for trees of this size. Otherwise they are those of
-    an adaptation within this transition, with the masses in place.
-    """
-    model, tuning = state.model, state.tuning
-    n = unconstrain(model, tree, state.vectors[U])
-    if n == 0:
-        return NutsInfo(np.nan, 0, 0, False, 0.0), log_like, 0.0
-    u, before, inverse_mass = (
-        state.vectors[U, :n],
-        state.vectors[BEFORE, :n],
-        state.vectors[INVERSE_MASS, :n],
-    )
-    for j in range(n):
-        before[j] = u[j]
-    if by_size:
-        step = masses_and_step_of_size(state, tree, n, adapting)
-    elif averager[COUNT] < 0.0:
-        step = 0.0
-    else:
-        step = math.exp(averager[LOG_STEP] if adapting else averager[LOG_STEP_BAR])
-    if step == 0.0:
-        step = _first_step(
-            state.calls.first_step,
-            (model, tree, state.work, u, inverse_mass, state.nuts_work, rng),
-        )
-        restart_averager(averager, step)
-    info = _nuts(
-        state.calls.nuts,
-        (model, tree, state.work, u, step, inverse_mass, plan.max_depth, state.nuts_work, rng),
-    )
-    rest = constrain(model, u, tree)
-    log_like = 0.0 if model.power[0] == 0.0 else (info.log_density - rest) / model.power[0]
-    if adapting:
-        update_averager(averager, info.accept_stat, plan.target_accept)
-        if by_size:
-            record_moves(tuning, state.places[0], state.places[1], before, u)
-    return info, log_like, step
-
-
-@inlined
-def learn_mass(state, plan, t, n, count):
-    """Running variance of each coordinate over the slow windows of an adaptation."""
-    u, inverse_mass = state.vectors[U], state.vectors[INVERSE_MASS]
-    mean, squares = state.vectors[RUNNING_MEAN], state.vectors[RUNNING_SQUARES]
-    if plan.adapt_slow[t]:
-        count += 1.0
-        for j in range(n):
-            shift = u[j] - mean[j]
-            mean[j] += shift / count
-            squares[j] += shift * (u[j] - mean[j])
-    if plan.adapt_end[t]:
-        for j in range(n):
-            variance = squares[j] / max(count - 1.0, 1.0)
-            inverse_mass[j] = (count * variance + 5e-3) / (count + 5.0)
-            mean[j] = 0.0
-            squares[j] = 0.0
-        count = 0.0
-        restart_averager(state.averager, math.exp(state.averager[LOG_STEP_BAR]))
-    return count
-
-
-@kernel
-def one_side(state, plan, tree, log_like, phase, rules_first, rng):
-    """k retained steps of [rules, NUTS] or [NUTS, rules]; log-likelihood and step of the last.
-
-    With the paper's adaptation they follow its intermediate burn-in: NUTS warmed up from scratch
-    at this topology, through the schedule of h.
-    """
-    model, averager = state.model, state.averager
-    tally = state.tally[phase]
-    n_adapt = plan.h_adapt.shape[0]
-    n = dimension(model, tree)
-    if plan.adapt_each:
-        for row in (RUNNING_MEAN, RUNNING_SQUARES):
-            state.vectors[row, :n] = 0.0
-        state.vectors[INVERSE_MASS, :n] = 1.0
-        averager[COUNT] = -1.0
-    else:
-        averager = state.tuning.averager[n_leaves(tree) - 1]
-    count = 0.0
-    info = NutsInfo(np.nan, 0, 0, False, 0.0)
-    step = 0.0
-    for t in range(n_adapt + plan.inner_steps):
-        in_adaptation = t < n_adapt
-        if plan.adapt_each and set_h(model, plan.h_adapt[t] if in_adaptation else plan.h_final):
-            log_like = likelihood(model, tree, state.work)
-        adapting = in_adaptation if plan.adapt_each else phase == WARMUP
-        for half in range(2):
-            if (half == 0) == (rules_first or in_adaptation):
-                log_like = sweep_rules(state, plan, tree, log_like, tally, rng)
-            else:
-                info, log_like, step = nuts(
-                    state, plan, tree, log_like, adapting, averager, not plan.adapt_each, rng
-                )
-        if in_adaptation:
-            count = learn_mass(state, plan, t, n, count)
-    return info, log_like, step
-
-
-_one_side, _side_address = opaque(one_side)
 
 
 @inlined
@@ -314,7 +61,7 @@ def one_iteration(state, plan, phase, rng):
     start = log_posterior(model, tree, state.log_like[0])
     copy_tree(tree, proposal)
     log_like = state.log_like[0]
-    info, log_like, step = _one_side(
+    info, log_like, step = call_side(
         state.calls.side, (state, plan, proposal, log_like, phase, np.bool_(True), rng)
     )
     if not plan.double_sided:
@@ -329,7 +76,7 @@ def one_iteration(state, plan, phase, rng):
         log_like = likelihood(model, proposal, state.work)
     after = log_posterior(model, proposal, log_like)
     if plan.double_sided:
-        info, log_like, step = _one_side(
+        info, log_like, step = call_side(
             state.calls.side, (state, plan, proposal, log_like, phase, np.bool_(False), rng)
         )
     log_ratio = after - before + log_q
@@ -525,12 +272,3 @@ def make_state(sampler: RJHMC) -> State:
         averager=np.zeros(AVERAGER),
         calls=Calls(0, 0, 0),
     )
-
-
-def with_calls(state: State, plan: Plan, rng: np.random.Generator) -> State:
-    """The state with the addresses of its kernels, compiled now or loaded from the cache."""
-    model, tree, work, u = state.model, state.tree, state.work, state.vectors[U]
-    first_step = _first_step_address(model, tree, work, u, u, state.nuts_work, rng)
-    nuts_step = _nuts_address(model, tree, work, u, 1.0, u, plan.max_depth, state.nuts_work, rng)
-    side = _side_address(state, plan, tree, 0.0, WARMUP, True, rng)
-    return state._replace(calls=Calls(nuts_step, first_step, side))

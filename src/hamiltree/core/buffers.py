@@ -1,0 +1,148 @@
+"""What the row loops of the likelihoods work on: the data in their order, and scratch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .routing import BLOCK
+
+CLASSES = 0
+"""Dirichlet-multinomial leaves, leaf probabilities integrated out."""
+MEANS = 1
+"""Normal noise, leaf means explicit (the paper's)."""
+COLLAPSED = 2
+"""Normal noise, leaf means integrated out."""
+
+CACHED_FLOATS = 1 << 17
+"""Routing of all rows is kept between the two passes while it fits this many floats (1 MB a
+buffer); beyond that recomputing it is cheaper than fetching it from memory."""
+
+LANES = 8
+"""Rows of a class are padded to a multiple of this: doubles in the widest vector register."""
+
+PAIRS_A_SPLIT = 8
+"""Up to so many pairs of leaf and ancestor for each split, sums over pairs are the faster way to
+the gradient of a classification tree than a second pass that routes the rows again; up to half as
+many where their routing was kept."""
+
+
+class Data(NamedTuple):
+    """What is observed, in the order the row loops want it; shared by all chains.
+
+    Classification: rows are sorted by class, so that all rows of a block have one class and its
+    leaf sums need no look-up. The rows of a class, or all rows, are padded to a multiple of LANES:
+    a loop then has no left-over rows, which would go one by one. Padding reaches no leaf.
+    """
+
+    n_rows: int
+    """Without the padding."""
+    columns: NDArray[np.float64]
+    """[p, padded rows]; inputs on the unit interval, a feature contiguous."""
+    y: NDArray[np.float64]
+    """[padded rows] standardised target, 0 for padding; [0] for classification."""
+    block: NDArray[np.int64]
+    """[n_blocks + 1]; rows of block b are block[b]:block[b + 1], at most BLOCK of them."""
+    block_rows: NDArray[np.int64]
+    """[n_blocks]; how many of them are real; padding comes last."""
+    block_class: NDArray[np.int64]
+    """[n_blocks]; the class of its rows; 0 for regression."""
+
+
+class LeafPrior(NamedTuple):
+    """Hyper-parameters of the leaves and the noise."""
+
+    class_prior: NDArray[np.float64]
+    """[K] Dirichlet alpha_m; [0] for regression."""
+    mu_mean: float
+    mu_sd: float
+    sigma_shape: float
+    sigma_scale: float
+
+
+class Work(NamedTuple):
+    """Scratch of one chain; nothing in it outlives a call of ``log_likelihood``."""
+
+    psi: NDArray[np.float64]
+    """[capacity * BLOCK or more]; see routing."""
+    reach: NDArray[np.float64]
+    adjoint: NDArray[np.float64]
+    """[capacity * BLOCK]"""
+    slope: NDArray[np.float64]
+    """[2, BLOCK]"""
+    leaf: NDArray[np.int64]
+    """[max_leaves]; the nodes that are leaves, preorder."""
+    counts: NDArray[np.float64]
+    """[max_leaves, K]; classification: soft class counts. Regression: column 0 is Phi'y, or
+    d log-likelihood / d mu where the means are explicit."""
+    table: NDArray[np.float64]
+    """[max_leaves, K]; classification: adjoint of a leaf by class. Regression: column 0 is the
+    posterior mean m of the leaf means."""
+    pairs: NDArray[np.float64]
+    """[PAIRS_A_SPLIT * max_leaves, K]; classification: sum of phi x psi over the rows of a class,
+    for each leaf and each of its ancestors."""
+    gram: NDArray[np.float64]
+    """[max_leaves, max_leaves] for COLLAPSED; Phi'Phi, then the Cholesky factor of S."""
+    inverse: NDArray[np.float64]
+    """[max_leaves, max_leaves] for COLLAPSED; S^-1."""
+    d_threshold: NDArray[np.float64]
+    """[capacity]"""
+    d_weights: NDArray[np.float64]
+    """[capacity, p] or [capacity, 0]"""
+    d_value: NDArray[np.float64]
+    """[capacity]"""
+    d_sigma: NDArray[np.float64]
+    """[1]"""
+
+
+def make_data(columns: NDArray[np.float64], y: NDArray[np.generic], n_classes: int) -> Data:
+    """Sort rows by class (classification), pad them, and cut them into blocks."""
+    codes = np.asarray(y, np.int64) if n_classes else np.zeros(columns.shape[1], np.int64)
+    runs = [np.flatnonzero(codes == label) for label in range(max(n_classes, 1))]
+    padded = [-(-len(run) // LANES) * LANES for run in runs]
+    bounds = np.concatenate([[0], np.cumsum(padded)])
+    out = np.zeros((columns.shape[0], bounds[-1]))
+    target = np.zeros(0 if n_classes else bounds[-1])
+    blocks = []  # start, real rows, class
+    for label, run in enumerate(runs):
+        begin = int(bounds[label])
+        out[:, begin : begin + len(run)] = columns[:, run]
+        if not n_classes:
+            target[: len(run)] = y
+        for start in range(0, len(run), BLOCK):
+            blocks.append((begin + start, min(BLOCK, len(run) - start), label))
+    table = np.array(blocks, np.int64).reshape(-1, 3)
+    return Data(
+        n_rows=columns.shape[1],
+        columns=out,
+        y=target,
+        block=np.append(table[:, 0], bounds[-1]),
+        block_rows=np.ascontiguousarray(table[:, 1]),
+        block_class=np.ascontiguousarray(table[:, 2]),
+    )
+
+
+def make_work(data: Data, max_leaves: int, n_classes: int, n_weights: int, family: int) -> Work:
+    capacity = 2 * max_leaves - 1
+    n_rows = data.columns.shape[1]  # with the padding
+    block = min(BLOCK, n_rows)
+    kept = max(capacity * block, min(CACHED_FLOATS, capacity * n_rows))
+    square = max_leaves if family == COLLAPSED else 0
+    return Work(
+        psi=np.zeros(kept),
+        reach=np.zeros(kept),
+        adjoint=np.zeros(capacity * block),
+        slope=np.zeros((2, block)),
+        leaf=np.zeros(max_leaves, np.int64),
+        counts=np.zeros((max_leaves, max(n_classes, 1))),
+        table=np.zeros((max_leaves, max(n_classes, 1))),
+        pairs=np.zeros((PAIRS_A_SPLIT * max_leaves, max(n_classes, 1))),
+        gram=np.zeros((square, square)),
+        inverse=np.zeros((square, square)),
+        d_threshold=np.zeros(capacity),
+        d_weights=np.zeros((capacity, n_weights)),
+        d_value=np.zeros(capacity),
+        d_sigma=np.zeros(1),
+    )
