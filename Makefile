@@ -4,12 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-long bench clean
+.PHONY: help demo test test-long test-mutations test-numpyro bench clean
 
 help:
 	@echo "make demo       fit on real data and look at the result"
 	@echo "make test       lint, types and tests (a few minutes)"
 	@echo "make test-long  the statistical tests that take longer"
+	@echo "make test-mutations  break each term on purpose and see its test fail (an hour)"
+	@echo "make test-numpyro    NUTS against NumPyro's (installs JAX)"
 	@echo "make bench      the measurements quoted in the README"
 	@echo "make clean      remove the environment and everything made here"
 
@@ -41,6 +43,13 @@ test: $(VENV)/.dev
 
 test-long: $(VENV)/.dev
 	$(BIN)/python -m pytest -m long
+
+test-mutations: $(VENV)/.dev
+	$(BIN)/python -m tests.mutations
+
+test-numpyro: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --editable ".[dev,numpyro]"
+	$(BIN)/python -m pytest -m numpyro
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

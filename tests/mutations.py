@@ -16,6 +16,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from .mutations_hard import MUTANTS as HARD_MUTANTS
+
 ROOT = Path(__file__).parent.parent
 PRIOR = "tests/test_prior_recovery.py"
 EXACT = "tests/test_exact_posterior.py"
@@ -195,6 +197,9 @@ MUTANTS = [
         f"{EXACT} -k regression-hmc-df-0.1-composed",
     ),
 ]
+
+
+MUTANTS += [Mutant(*mutant) for mutant in HARD_MUTANTS]
 
 
 def run_mutant(mutant: Mutant) -> tuple[bool, str]:

@@ -23,7 +23,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import run
-from .core.predict import tree_predictions
 from .draws import FloatArray
 from .parameters import CONSTRAINTS, SETTING_NAMES, check, check_positive, documented
 from .posterior import Posterior
@@ -280,8 +279,12 @@ class BayesianTreeClassifier(ClassifierMixin, _BayesianTree):
 
         Central, over the sampled trees and the uncertainty of the probabilities in their leaves.
         """
+        tails = _tails(coverage)
         rows = self._rows(X)
-        return _probability_interval(self.posterior_, rows, coverage, self.n_jobs)
+        quantiles = self.posterior_.predict_probability_quantiles(
+            rows, tails, INTERVAL_SEED, n_jobs=self.n_jobs
+        )
+        return np.moveaxis(quantiles, 0, 2)
 
     def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
         check_classification_targets(y)
@@ -366,23 +369,6 @@ def _tails(coverage: float) -> tuple[float, float]:
     if not 0 < coverage < 1:
         raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}")
     return (1 - coverage) / 2, (1 + coverage) / 2
-
-
-def _probability_interval(
-    posterior: Posterior, X: FloatArray, coverage: float, n_jobs: int | None
-) -> FloatArray:
-    tails = _tails(coverage)
-    values = posterior._sampled_probabilities(np.random.default_rng(INTERVAL_SEED))
-    columns = posterior.preprocessing.to_unit(X)
-    interval = np.empty((len(X), values.shape[1], 2))
-    for rows in posterior._pieces(len(X), 3 * values.itemsize * values.shape[1]):
-        part = np.ascontiguousarray(columns[:, rows])
-        draws = tree_predictions(posterior._forest, values, part, n_jobs)
-        quantiles = np.quantile(
-            draws, tails, axis=0, weights=posterior.weights.ravel(), method="inverted_cdf"
-        )
-        interval[rows] = np.moveaxis(quantiles, 0, 2)
-    return interval
 
 
 def _spread_mass(settings: Settings, overrides: dict[str, Any], n_classes: int) -> Settings:

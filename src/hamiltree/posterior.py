@@ -260,9 +260,7 @@ class Posterior:
         normal a draw, and its distribution function is inverted.
         """
         sigma, own = self._noise_sd().reshape(1, -1), self._leaf_sds()
-        levels = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
-        if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
-            raise ValueError("probabilities must lie strictly between 0 and 1")
+        levels = _levels(probabilities)
         columns = self.preprocessing.to_unit(X)
         values, weights = self._leaf_values(), self.weights.ravel()
         out = np.empty((len(levels), columns.shape[1]))
@@ -275,6 +273,33 @@ class Posterior:
                 levels, np.ascontiguousarray(means.T), np.ascontiguousarray(sigma), weights, n_jobs
             )
         return self.preprocessing.y_to_user(out)
+
+    def predict_probability_quantiles(
+        self,
+        X: ArrayLike,
+        probabilities: ArrayLike,
+        seed: Seed = None,
+        *,
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """Quantiles of the class probabilities, [probability, row, class]; classification only.
+
+        Over the sampled trees and, drawn once a tree, the uncertainty of the probabilities in its
+        leaves.
+        """
+        if not self.n_classes:
+            raise AttributeError("class probabilities belong to classification")
+        levels = _levels(probabilities)
+        values = self._sampled_probabilities(np.random.default_rng(seed))
+        columns = self.preprocessing.to_unit(X)
+        out = np.empty((len(levels), columns.shape[1], self.n_classes))
+        for rows in self._pieces(columns.shape[1], 3 * 8 * self.n_classes):
+            part = np.ascontiguousarray(columns[:, rows])
+            draws = tree_predictions(self._forest, values, part, n_jobs)
+            out[:, rows] = np.quantile(
+                draws, levels, axis=0, weights=self.weights.ravel(), method="inverted_cdf"
+            )
+        return out
 
     def sample_predictive(
         self, X: ArrayLike, seed: Seed = None, *, n_jobs: int | None = None
@@ -439,6 +464,13 @@ class Posterior:
         step = max(1, SCRATCH // (bytes_a_value * self.weights.size))
         for start in range(0, n_rows, step):
             yield slice(start, min(start + step, n_rows))
+
+
+def _levels(probabilities: ArrayLike) -> FloatArray:
+    levels = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
+    if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
+        raise ValueError("probabilities must lie strictly between 0 and 1")
+    return levels
 
 
 def _share(accepted: NDArray[Any], proposed: NDArray[Any]) -> float:
