@@ -39,7 +39,7 @@ def cases():
                     )
 
 
-@pytest.mark.parametrize(("toy", "method", "h", "configuration"), cases())
+@pytest.mark.parametrize(("toy", "method", "h", "configuration"), list(cases()))
 def test_shapes_and_means(toy, method, h, configuration, seed):
     exact = exact_toy(toy, method, h)
     assert exact.error < 1e-3

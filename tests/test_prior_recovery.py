@@ -69,7 +69,8 @@ def test_prior_is_recovered(n_classes, method, h, configuration, min_leaves, see
         seed=seed,
         configuration=configuration,
         likelihood=False,
-        move_probs=(0.5, 0.3, 0.2),  # uneven, so that their ratio matters
+        # uneven, and either way round: a ratio above 1 hides what is wrong with it
+        move_probs=(0.3, 0.5, 0.2) if min_leaves == 1 else (0.5, 0.3, 0.2),
         **OPTIONS,
     )
     draws = sampled.draws
