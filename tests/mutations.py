@@ -116,7 +116,7 @@ MUTANTS = [
         "core/rules.py",
         "return model.prior.weight_prior * slope",
         "return (model.prior.weight_prior - 1.0) * slope",
-        f"{PRIOR} -k hmc-dfi-0.0-composed",
+        "tests/test_rules.py",
     ),
     Mutant(
         "hard splits: prior of a nudged threshold left out",
@@ -124,7 +124,7 @@ MUTANTS = [
         "    return log_threshold(model.prior, tree.threshold[i]) - "
         "log_threshold(model.prior, before)",
         "    return 0.0",
-        f"{PRIOR} -k hmc-df-0.0-composed",
+        "tests/test_rules.py",
     ),
     Mutant(
         "hard splits: rules redrawn without looking at the data",
