@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .mutations_hard import MUTANTS as HARD_MUTANTS
+from .mutations_smc import MUTANTS as SMC_MUTANTS
 
 ROOT = Path(__file__).parent.parent
 PRIOR = "tests/test_prior_recovery.py"
@@ -199,7 +200,7 @@ MUTANTS = [
 ]
 
 
-MUTANTS += [Mutant(*mutant) for mutant in HARD_MUTANTS]
+MUTANTS += [Mutant(*mutant) for mutant in [*HARD_MUTANTS, *SMC_MUTANTS]]
 
 
 def run_mutant(mutant: Mutant) -> tuple[bool, str]:
@@ -219,6 +220,8 @@ def run_mutant(mutant: Mutant) -> tuple[bool, str]:
             sys.executable,
             "-m",
             "pytest",
+            "-m",
+            "not long",
             "-q",
             "-x",
             "-p",

@@ -8,14 +8,15 @@ MOVES = "core/hard_moves.py"
 ACCEPT = "    log_ratio += log_prior - state.log_prior[0]\n"
 PINBALL_OF_ANCESTORS = """\
     if move == GROW or move == PRUNE:
-        for i in range(new_tree.n_nodes[0]):
-            if new_tree.size[i] > 1:
-                left = (new_tree.size[i + 1] + 1) // 2
-                log_ratio -= log_pinball(model.shape, (new_tree.size[i] + 1) // 2, left)
-        for i in range(tree.n_nodes[0]):
-            if tree.size[i] > 1:
-                left = (tree.size[i + 1] + 1) // 2
-                log_ratio += log_pinball(model.shape, (tree.size[i] + 1) // 2, left)
+        for sign, shape in ((-1.0, new_tree), (1.0, tree)):
+            for i in range(shape.n_nodes[0]):
+                if shape.size[i] > 1:
+                    n = (shape.size[i] + 1) // 2 - 2
+                    k = (shape.size[i + 1] + 1) // 2 - 1
+                    choose = model.shape.log_factorial[n] - model.shape.log_factorial[k]
+                    choose -= model.shape.log_factorial[n - k]
+                    choose += k * model.shape.log_p + (n - k) * model.shape.log_not_p
+                    log_ratio += sign * choose
 """
 
 # (term removed, file, text, what replaces it, tests that must fail)
@@ -77,7 +78,7 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         f"{CGM} -k test_exact_prior",
     ),
     (
-        "CGM change, swap: a rule that is no longer available is not refused",
+        "change, swap: a rule that is no longer available is not refused",
         MOVES,
         "            if log_rule == -np.inf:\n                return False\n",
         "            if log_rule == -np.inf:\n                log_rule = 0.0\n",
@@ -96,13 +97,6 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         ACCEPT,
         ACCEPT + "    if move == SWAP:\n"
         "        log_ratio -= new_cells.log_rule[at] - cells.log_rule[at]\n",
-        f"{CGM} -k test_exact_prior",
-    ),
-    (
-        "CGM swap: only one of two children with the same rule gets the parent's",
-        MOVES,
-        "both = same_rule(tree, other, child)",
-        "both = False",
         f"{CGM} -k test_exact_prior",
     ),
     (
@@ -138,13 +132,6 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         MOVES,
         "    return log_back - log_forth, node, log_rule\n",
         "    return 0.0, node, log_rule\n",
-        f"{WU} -k test_exact_prior",
-    ),
-    (
-        "WU change, swap: an empty side below is not refused",
-        MOVES,
-        "            if log_rule == -np.inf:\n                return False\n",
-        "            if log_rule == -np.inf:\n                log_rule = 0.0\n",
         f"{WU} -k test_exact_prior",
     ),
     (

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hamiltree.core import hard_moves, hard_record
+from hamiltree.core.nodes import relink
 from hamiltree.run import Problem, sample
 from hamiltree.samplers.cgm import CGM, MOVES
 from hamiltree.settings import Settings
@@ -110,6 +111,25 @@ def test_the_chain_knows_its_tree(kind, leaves, rng):
             hard_moves.log_tree_prior(model.shape, fresh.tree, fresh.cells), state.log_prior[0]
         )
     assert 100 < accepted < 1500
+
+
+def test_swap_gives_both_children_with_one_rule_the_parents(rng):
+    columns = np.array([[0.0, 0.0, 1.0, 1.0] * 3, [0.0, 1.0, 0.0, 1.0] * 3])
+    chain = CGM.build(columns, rng.integers(0, 2, 12), 2, Settings(method="cgm"), 0).start(rng)
+    model, state = chain.model, chain.loop.state
+    tree = state.tree
+    tree.n_nodes[0] = 7
+    tree.size[:7] = [7, 3, 1, 1, 3, 1, 1]
+    tree.feature[:7] = [0, 1, -1, -1, 1, -1, -1]
+    tree.threshold[:7] = 0.5
+    relink(tree)
+    cells = state.cells
+    assert hard_moves.settle(model, tree, cells, 0, np.nan, state.spare, state.rule_work)
+    state.log_prior[0] = hard_moves.log_tree_prior(model.shape, tree, cells)
+    state.log_like[0] = hard_moves.log_marginal(model, tree, cells)
+    # The same four leaves by the same number of rules: the ratio is 1.
+    assert hard_moves.attempt(model, state, hard_moves.SWAP, rng)
+    assert tree.feature[:7].tolist() == [1, 0, -1, -1, 0, -1, -1]
 
 
 def test_densities_are_those_of_the_enumeration(seed):

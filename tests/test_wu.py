@@ -152,7 +152,7 @@ def test_acceptance_by_proposal_and_by_iteration(seed):
 
 
 def test_no_leaf_is_empty_and_thresholds_lie_between_rows(seed):
-    toy = make_toy("wu", "classes", max_leaves=5)
+    toy = make_toy("wu", "classes")
     draws, _ = run_hard(toy, n_draws=3_000, seed=seed)
     assert (draws.leaf.sum(axis=1) > 0).all()
     for f in range(2):

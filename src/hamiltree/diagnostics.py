@@ -209,17 +209,18 @@ def _effective_particles(posterior: Posterior) -> tuple[float, float]:
 
 def _judge_particles(shape: tuple[int, ...], effective: float, families: float) -> tuple[bool, str]:
     islands, particles = shape
-    who = f"{islands * particles} weighted draws"
-    numbers = f"are worth {effective:.0f} equal ones, of {families:.0f} families"
+    found = (
+        f"The {islands * particles} weighted draws are worth {effective:.0f} equal ones that "
+        f"descend from about {families:.0f} first particles"
+    )
     if min(effective, families) < MIN_ESS:
         return False, (
-            f"The {who} {numbers}, fewer than {MIN_ESS:.0f} (R-hat does not judge them): use more "
-            f"particles, such as n_draws={_round_up(10 * particles)}, and several islands, whose "
-            "evidence shows how far apart they are."
+            f"{found}, and below {MIN_ESS:.0f} of either they are rough (R-hat does not judge "
+            f"particles): use more particles, such as n_draws={_round_up(10 * particles)}, and "
+            "compare the islands' evidence."
         )
     return True, (
-        f"The {who} {numbers} (R-hat does not judge them); that cannot show trees which no "
-        "particle has tried."
+        f"{found} (R-hat does not judge particles); trees that no particle tried stay unseen."
     )
 
 

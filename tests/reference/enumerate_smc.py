@@ -68,24 +68,32 @@ class TinyProblem:
         return found
 
     def leaf(self, rows: Rows) -> float:
-        """Marginal likelihood of a leaf: the product of its one-row-ahead predictions."""
+        return math.exp(self.log_leaf(rows))
+
+    def log_leaf(self, rows: Rows) -> float:
+        """Log marginal likelihood of a leaf: the sum of its one-row-ahead predictions."""
         y = [self.y[i] for i in sorted(rows)]
-        predict = self._next_class if self.n_classes else self._next_value
-        product = math.prod(predict(y[:k], y[k]) for k in range(len(y)))
-        return float(product**self.power) if self.power else 1.0
+        ahead = self._classes_ahead(y) if self.n_classes else self._values_ahead(y)
+        return self.power * float(np.sum(ahead))
 
-    def _next_class(self, seen: list[int], new: int) -> float:
-        mass = sum(self.class_prior) + len(seen)
-        return (self.class_prior[new] + seen.count(new)) / mass
+    def _classes_ahead(self, y: list[int]) -> list[float]:
+        seen = list(self.class_prior)
+        logs = []
+        for new in y:
+            logs.append(math.log(seen[new] / sum(seen)))
+            seen[new] += 1
+        return logs
 
-    def _next_value(self, seen: list[float], new: float) -> float:
-        """A t density, with the normal-inverse-gamma parameters updated one row at a time."""
+    def _values_ahead(self, y: list[float]) -> NDArray[np.float64]:
+        """Densities of t, with the normal-inverse-gamma parameters updated one row at a time."""
         (shape, rate), (mean, count) = self.variance_prior, self.mean_prior
-        for value in seen:
-            rate += 0.5 * count / (count + 1) * (value - mean) ** 2
-            mean, count, shape = (count * mean + value) / (count + 1), count + 1, shape + 0.5
-        scale = math.sqrt(rate * (count + 1) / (shape * count))
-        return float(stats.t.pdf(new, 2 * shape, mean, scale))
+        parameters = []
+        for new in y:
+            parameters.append((2 * shape, mean, math.sqrt(rate * (count + 1) / (shape * count))))
+            rate += 0.5 * count / (count + 1) * (new - mean) ** 2
+            mean, count, shape = (count * mean + new) / (count + 1), count + 1, shape + 0.5
+        freedom, location, scale = np.array(parameters).T
+        return np.asarray(stats.t.logpdf(y, freedom, location, scale))
 
 
 @dataclass(frozen=True)
@@ -138,12 +146,13 @@ def tree_sums(problem: TinyProblem) -> Exact:
 
 
 def log_evidence(problem: TinyProblem) -> float:
-    """The evidence alone, which needs no list of trees: for a few dozen rows on a coarse grid."""
+    """The evidence alone, which needs no list of trees: for many rows on a coarse grid."""
+    log_leaf, splits_of = cache(problem.log_leaf), cache(problem.splits)
 
     @cache
     def below(rows: Rows, depth: int) -> float:
-        splits = problem.splits(rows)
-        stop = math.log(problem.leaf(rows))
+        splits = splits_of(rows)
+        stop = log_leaf(rows)
         if not splits:
             return stop
         p = problem.split_probability(depth)
