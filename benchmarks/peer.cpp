@@ -100,9 +100,22 @@ void add_scaled(int64_t n, double *__restrict out, double factor, const double *
 }
 
 // Four at a time, as the core does: sums over pairs of leaves are bound by loads and stores.
-void add_leaves(int64_t n, double *__restrict out, double factor, const double *weights,
-                int64_t stride, const int64_t *leaf, int n_leaf, const double *__restrict reach) {
+// out = scale a + factor sum over leaves of weight phi.
+void combine_leaves(int64_t n, double *__restrict out, double scale, const double *__restrict a,
+                    double factor, const double *weights, int64_t stride, const int64_t *leaf,
+                    int n_leaf, const double *__restrict reach) {
     int j = 0;
+    if (n_leaf >= 4) {
+        const double f0 = factor * weights[0], f1 = factor * weights[stride];
+        const double f2 = factor * weights[2 * stride], f3 = factor * weights[3 * stride];
+        const double *a0 = reach + leaf[0] * n, *a1 = reach + leaf[1] * n;
+        const double *a2 = reach + leaf[2] * n, *a3 = reach + leaf[3] * n;
+        for (int64_t r = 0; r < n; ++r)
+            out[r] = scale * a[r] + f0 * a0[r] + f1 * a1[r] + f2 * a2[r] + f3 * a3[r];
+        j = 4;
+    } else {
+        for (int64_t r = 0; r < n; ++r) out[r] = scale * a[r];
+    }
     for (; j + 4 <= n_leaf; j += 4) {
         const double f0 = factor * weights[j * stride], f1 = factor * weights[(j + 1) * stride];
         const double f2 = factor * weights[(j + 2) * stride], f3 = factor * weights[(j + 3) * stride];
@@ -171,10 +184,17 @@ double accumulate(const Problem &p, Sums &s, int64_t b, int64_t start, int64_t n
     }
     if (p.family == kMeans) {
         double *residual = p.slope;
-        scale_into(n, residual, 1.0, p.y + start);
-        for (int k = 0; k < s.n_leaf; ++k)
-            add_scaled(n, residual, -p.value[s.leaf[k]], reach + s.leaf[k] * n);
-        for (int k = 0; k < s.n_leaf; ++k)
+        for (int k = 0; k < s.n_leaf; ++k) s.table[k][0] = p.value[s.leaf[k]];
+        combine_leaves(n, residual, 1.0, p.y + start, -1.0, &s.table[0][0], kMaxLeaves, s.leaf,
+                       s.n_leaf, reach);
+        int k = 0;
+        for (; k + 4 <= s.n_leaf; k += 4) {
+            double t[4] = {};
+            dot_four(n, residual, reach + s.leaf[k] * n, reach + s.leaf[k + 1] * n,
+                     reach + s.leaf[k + 2] * n, reach + s.leaf[k + 3] * n, t);
+            for (int j = 0; j < 4; ++j) p.d_value[s.leaf[k + j]] += t[j];
+        }
+        for (; k < s.n_leaf; ++k)
             p.d_value[s.leaf[k]] += dot(n, reach + s.leaf[k] * n, residual);
         return dot(n, residual, residual);
     }
@@ -294,12 +314,12 @@ void back_through_block(const Problem &p, const Sums &s, int64_t start, int64_t 
             scale_into(n, p.adjoint + s.leaf[k] * n, p.value[s.leaf[k]] * precision, p.slope);
     } else {
         double *error = p.slope;
-        scale_into(n, error, precision, p.y + start);
-        add_leaves(n, error, -precision, &s.table[0][0], kMaxLeaves, s.leaf, s.n_leaf, reach);
+        combine_leaves(n, error, precision, p.y + start, -precision, &s.table[0][0], kMaxLeaves,
+                       s.leaf, s.n_leaf, reach);
         for (int k = 0; k < s.n_leaf; ++k) {
             double *adjoint = p.adjoint + s.leaf[k] * n;
-            scale_into(n, adjoint, s.table[k][0], error);
-            add_leaves(n, adjoint, -precision, s.inverse[k], 1, s.leaf, s.n_leaf, reach);
+            combine_leaves(n, adjoint, s.table[k][0], error, -precision, s.inverse[k], 1, s.leaf,
+                           s.n_leaf, reach);
         }
     }
     for (int64_t i = p.n_nodes - 1; i >= 0; --i) {

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from .jit import inlined
-from .means import LOG_2PI
-from .routing import add_four, add_scaled, dot, dot_four, rows_of, scale_into
+from .jit import inlined, kernel
+from .means import LOG_2PI, combine_leaves
+from .routing import dot, dot_four, rows_of
 
 
 @inlined
@@ -41,10 +41,11 @@ def accumulate_collapsed(data, work, n_leaf, start, base, n):
     return dot(y, y)
 
 
-# The factor keeps the reciprocals of its diagonal: solving then needs no division.
+# The factor keeps the reciprocals of its diagonal: solving then needs no division. Kernels of their
+# own, because fast-math would vectorise their loops, which are too short for that to pay.
 
 
-@inlined
+@kernel
 def cholesky(a, n):
     """Lower factor in place of the lower triangle; False where the matrix is not positive."""
     for j in range(n):
@@ -62,7 +63,7 @@ def cholesky(a, n):
     return True
 
 
-@inlined
+@kernel
 def solve_lower(a, n, b):
     for i in range(n):
         entry = b[i]
@@ -71,7 +72,7 @@ def solve_lower(a, n, b):
         b[i] = entry * a[i, i]
 
 
-@inlined
+@kernel
 def solve_upper(a, n, b):
     """Solve with the transpose of the lower factor."""
     for i in range(n - 1, -1, -1):
@@ -133,35 +134,13 @@ def finish_collapsed(data, leaf_prior, tree, work, n_leaf, yy, with_gradient):
 
 
 @inlined
-def add_leaves(out, factor, weights, work, n_leaf, base, n):
-    """out += factor x sum over leaves of weight x phi."""
-    j = 0
-    while j + 4 <= n_leaf:
-        add_four(
-            out,
-            factor * weights[j],
-            rows_of(work.reach, base, work.leaf[j], n),
-            factor * weights[j + 1],
-            rows_of(work.reach, base, work.leaf[j + 1], n),
-            factor * weights[j + 2],
-            rows_of(work.reach, base, work.leaf[j + 2], n),
-            factor * weights[j + 3],
-            rows_of(work.reach, base, work.leaf[j + 3], n),
-        )
-        j += 4
-    while j < n_leaf:
-        add_scaled(out, factor * weights[j], rows_of(work.reach, base, work.leaf[j], n))
-        j += 1
-
-
-@inlined
 def adjoint_collapsed(data, tree, work, n_leaf, start, base, n):
     """d log p / d phi_ik = e_i m_k - (Phi S^-1)_ik / sigma^2, with e = (y - Phi m) / sigma^2."""
     precision = 1.0 / (tree.sigma[0] * tree.sigma[0])
     error = work.slope[1, :n]
-    scale_into(error, precision, data.y[start : start + n])
-    add_leaves(error, -precision, work.table[:, 0], work, n_leaf, base, n)
+    y, mean = data.y[start : start + n], work.table[:, 0]
+    combine_leaves(error, precision, y, -precision, mean, work, n_leaf, base, n)
     for k in range(n_leaf):
         adjoint = rows_of(work.adjoint, 0, work.leaf[k], n)
-        scale_into(adjoint, work.table[k, 0], error)
-        add_leaves(adjoint, -precision, work.inverse[k], work, n_leaf, base, n)
+        weights = work.inverse[k]
+        combine_leaves(adjoint, mean[k], error, -precision, weights, work, n_leaf, base, n)

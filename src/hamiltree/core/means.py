@@ -5,23 +5,77 @@ from __future__ import annotations
 import math
 
 from .jit import inlined
-from .routing import add_scaled, dot, rows_of, scale_into
+from .routing import add_four, add_scaled, dot, dot_four, rows_of, scale_into, set_four
 
 LOG_2PI = math.log(2.0 * math.pi)
+
+
+@inlined
+def combine_leaves(out, scale, a, factor, weights, work, n_leaf, base, n):
+    """out = scale x a + factor x sum over leaves of weight x phi."""
+    j = 0
+    if n_leaf >= 4:
+        set_four(
+            out,
+            scale,
+            a,
+            factor * weights[0],
+            rows_of(work.reach, base, work.leaf[0], n),
+            factor * weights[1],
+            rows_of(work.reach, base, work.leaf[1], n),
+            factor * weights[2],
+            rows_of(work.reach, base, work.leaf[2], n),
+            factor * weights[3],
+            rows_of(work.reach, base, work.leaf[3], n),
+        )
+        j = 4
+    else:
+        scale_into(out, scale, a)
+    while j + 4 <= n_leaf:
+        add_four(
+            out,
+            factor * weights[j],
+            rows_of(work.reach, base, work.leaf[j], n),
+            factor * weights[j + 1],
+            rows_of(work.reach, base, work.leaf[j + 1], n),
+            factor * weights[j + 2],
+            rows_of(work.reach, base, work.leaf[j + 2], n),
+            factor * weights[j + 3],
+            rows_of(work.reach, base, work.leaf[j + 3], n),
+        )
+        j += 4
+    while j < n_leaf:
+        add_scaled(out, factor * weights[j], rows_of(work.reach, base, work.leaf[j], n))
+        j += 1
 
 
 @inlined
 def residual_means(data, tree, work, n_leaf, start, base, n, with_gradient):
     """y - fit of a block into ``slope[1]``; returns its sum of squares."""
     residual = work.slope[1, :n]
-    scale_into(residual, 1.0, data.y[start : start + n])
     for k in range(n_leaf):
-        node = work.leaf[k]
-        add_scaled(residual, -tree.value[node], rows_of(work.reach, base, node, n))
+        work.table[k, 0] = tree.value[work.leaf[k]]
+    y, means = data.y[start : start + n], work.table[:, 0]
+    combine_leaves(residual, 1.0, y, -1.0, means, work, n_leaf, base, n)
     if with_gradient:
-        for k in range(n_leaf):
+        k = 0
+        while k + 4 <= n_leaf:
+            t0, t1, t2, t3 = dot_four(
+                residual,
+                rows_of(work.reach, base, work.leaf[k], n),
+                rows_of(work.reach, base, work.leaf[k + 1], n),
+                rows_of(work.reach, base, work.leaf[k + 2], n),
+                rows_of(work.reach, base, work.leaf[k + 3], n),
+            )
+            work.d_value[work.leaf[k]] += t0
+            work.d_value[work.leaf[k + 1]] += t1
+            work.d_value[work.leaf[k + 2]] += t2
+            work.d_value[work.leaf[k + 3]] += t3
+            k += 4
+        while k < n_leaf:
             node = work.leaf[k]
             work.d_value[node] += dot(rows_of(work.reach, base, node, n), residual)
+            k += 1
     return dot(residual, residual)
 
 
