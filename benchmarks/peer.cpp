@@ -104,18 +104,8 @@ void add_scaled(int64_t n, double *__restrict out, double factor, const double *
 void combine_leaves(int64_t n, double *__restrict out, double scale, const double *__restrict a,
                     double factor, const double *weights, int64_t stride, const int64_t *leaf,
                     int n_leaf, const double *__restrict reach) {
+    for (int64_t r = 0; r < n; ++r) out[r] = scale * a[r];
     int j = 0;
-    if (n_leaf >= 4) {
-        const double f0 = factor * weights[0], f1 = factor * weights[stride];
-        const double f2 = factor * weights[2 * stride], f3 = factor * weights[3 * stride];
-        const double *a0 = reach + leaf[0] * n, *a1 = reach + leaf[1] * n;
-        const double *a2 = reach + leaf[2] * n, *a3 = reach + leaf[3] * n;
-        for (int64_t r = 0; r < n; ++r)
-            out[r] = scale * a[r] + f0 * a0[r] + f1 * a1[r] + f2 * a2[r] + f3 * a3[r];
-        j = 4;
-    } else {
-        for (int64_t r = 0; r < n; ++r) out[r] = scale * a[r];
-    }
     for (; j + 4 <= n_leaf; j += 4) {
         const double f0 = factor * weights[j * stride], f1 = factor * weights[(j + 1) * stride];
         const double f2 = factor * weights[(j + 2) * stride], f3 = factor * weights[(j + 3) * stride];
@@ -187,14 +177,7 @@ double accumulate(const Problem &p, Sums &s, int64_t b, int64_t start, int64_t n
         for (int k = 0; k < s.n_leaf; ++k) s.table[k][0] = p.value[s.leaf[k]];
         combine_leaves(n, residual, 1.0, p.y + start, -1.0, &s.table[0][0], kMaxLeaves, s.leaf,
                        s.n_leaf, reach);
-        int k = 0;
-        for (; k + 4 <= s.n_leaf; k += 4) {
-            double t[4] = {};
-            dot_four(n, residual, reach + s.leaf[k] * n, reach + s.leaf[k + 1] * n,
-                     reach + s.leaf[k + 2] * n, reach + s.leaf[k + 3] * n, t);
-            for (int j = 0; j < 4; ++j) p.d_value[s.leaf[k + j]] += t[j];
-        }
-        for (; k < s.n_leaf; ++k)
+        for (int k = 0; k < s.n_leaf; ++k)
             p.d_value[s.leaf[k]] += dot(n, reach + s.leaf[k] * n, residual);
         return dot(n, residual, residual);
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .jit import inlined
-from .routing import add_four, add_scaled, dot, dot_four, rows_of, scale_into, set_four
+from .routing import add_four, add_scaled, dot, rows_of, scale_into
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -13,24 +13,8 @@ LOG_2PI = math.log(2.0 * math.pi)
 @inlined
 def combine_leaves(out, scale, a, factor, weights, work, n_leaf, base, n):
     """out = scale x a + factor x sum over leaves of weight x phi."""
+    scale_into(out, scale, a)
     j = 0
-    if n_leaf >= 4:
-        set_four(
-            out,
-            scale,
-            a,
-            factor * weights[0],
-            rows_of(work.reach, base, work.leaf[0], n),
-            factor * weights[1],
-            rows_of(work.reach, base, work.leaf[1], n),
-            factor * weights[2],
-            rows_of(work.reach, base, work.leaf[2], n),
-            factor * weights[3],
-            rows_of(work.reach, base, work.leaf[3], n),
-        )
-        j = 4
-    else:
-        scale_into(out, scale, a)
     while j + 4 <= n_leaf:
         add_four(
             out,
@@ -58,24 +42,9 @@ def residual_means(data, tree, work, n_leaf, start, base, n, with_gradient):
     y, means = data.y[start : start + n], work.table[:, 0]
     combine_leaves(residual, 1.0, y, -1.0, means, work, n_leaf, base, n)
     if with_gradient:
-        k = 0
-        while k + 4 <= n_leaf:
-            t0, t1, t2, t3 = dot_four(
-                residual,
-                rows_of(work.reach, base, work.leaf[k], n),
-                rows_of(work.reach, base, work.leaf[k + 1], n),
-                rows_of(work.reach, base, work.leaf[k + 2], n),
-                rows_of(work.reach, base, work.leaf[k + 3], n),
-            )
-            work.d_value[work.leaf[k]] += t0
-            work.d_value[work.leaf[k + 1]] += t1
-            work.d_value[work.leaf[k + 2]] += t2
-            work.d_value[work.leaf[k + 3]] += t3
-            k += 4
-        while k < n_leaf:
+        for k in range(n_leaf):
             node = work.leaf[k]
             work.d_value[node] += dot(rows_of(work.reach, base, node, n), residual)
-            k += 1
     return dot(residual, residual)
 
 

@@ -112,12 +112,6 @@ def add_four(out, f0, a0, f1, a1, f2, a2, f3, a3):
 
 
 @inlined
-def set_four(out, f, a, f0, a0, f1, a1, f2, a2, f3, a3):
-    for r in range(out.shape[0]):
-        out[r] = f * a[r] + f0 * a0[r] + f1 * a1[r] + f2 * a2[r] + f3 * a3[r]
-
-
-@inlined
 def dot_four(a, b0, b1, b2, b3):
     t0 = t1 = t2 = t3 = 0.0
     for r in range(a.shape[0]):
