@@ -78,6 +78,13 @@ MUTANTS = [
         f"{PRIOR} -k hmc-df-0.1-composed",
     ),
     Mutant(
+        "the same, seen by calibration",
+        "core/priors.py",
+        "    total = log_topology(prior, tree)\n    for i in range(tree.n_nodes[0]):",
+        "    total = 0.0\n    for i in range(tree.n_nodes[0]):",
+        "tests/test_calibration.py -k hmc-df-0.1-0-composed",
+    ),
+    Mutant(
         "double-sided: ratio taken from x instead of x'",
         "samplers/rjhmc.py",
         "log_ratio = after - before + log_q",
@@ -221,7 +228,7 @@ def run_mutant(mutant: Mutant) -> tuple[bool, str]:
             "-m",
             "pytest",
             "-m",
-            "not long",
+            "long" if "calibration" in paths else "not long",
             "-q",
             "-x",
             "-p",

@@ -8,7 +8,7 @@ import pytest
 from hamiltree.core import hard_moves, hard_record
 from hamiltree.core.nodes import relink
 from hamiltree.run import Problem, sample
-from hamiltree.samplers.cgm import CGM, MOVES
+from hamiltree.samplers.cgm import MOVES, build_cgm
 from hamiltree.settings import Settings
 
 from .hard_battery import (
@@ -82,9 +82,9 @@ def test_the_chain_knows_its_tree(kind, leaves, rng):
     toy = toy_of(kind, leaves)
     toy = Toy(toy.X, toy.y, HardPrior(kind, max_leaves=8), toy.leaves)
     problem = (np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
-    chain = CGM.build(*problem, settings_of(toy), 0).start(rng)
+    chain = build_cgm(*problem, settings_of(toy), 0).start(rng)
     model, state = chain.model, chain.loop.state
-    fresh = CGM.build(*problem, settings_of(toy), 0).start(rng).loop.state
+    fresh = build_cgm(*problem, settings_of(toy), 0).start(rng).loop.state
     assert hard_record.start_tree(model, state, rng)
     accepted = 0
     for move in rng.integers(0, 4, 1500):
@@ -115,7 +115,7 @@ def test_the_chain_knows_its_tree(kind, leaves, rng):
 
 def test_swap_gives_both_children_with_one_rule_the_parents(rng):
     columns = np.array([[0.0, 0.0, 1.0, 1.0] * 3, [0.0, 1.0, 0.0, 1.0] * 3])
-    chain = CGM.build(columns, rng.integers(0, 2, 12), 2, Settings(method="cgm"), 0).start(rng)
+    chain = build_cgm(columns, rng.integers(0, 2, 12), 2, Settings(method="cgm"), 0).start(rng)
     model, state = chain.model, chain.loop.state
     tree = state.tree
     tree.n_nodes[0] = 7
@@ -153,7 +153,7 @@ def test_a_run_in_blocks_is_the_run_in_one_go(seed):
     problem = (np.ascontiguousarray(toy.X.T), toy.y, 0)
     pieces = []
     for blocks in ([1, 2, 300, 700], [1003]):
-        chain = CGM.build(*problem, settings_of(toy), 3).start(np.random.default_rng(seed))
+        chain = build_cgm(*problem, settings_of(toy), 3).start(np.random.default_rng(seed))
         chain.compile()
         made = [piece for n in blocks for piece in chain.advance(n)]
         pieces.append(

@@ -9,7 +9,7 @@ import pytest
 
 from hamiltree.core import hard_moves, hard_record
 from hamiltree.core.hard_moves import RESTRUCTURE
-from hamiltree.samplers.wu import MOVES, WU
+from hamiltree.samplers.wu import MOVES, build_wu
 
 from .hard_battery import (
     LEAVES,
@@ -74,7 +74,7 @@ def test_prior_of_larger_trees(rng, seed):
 
 
 def chain_of(toy: Toy, rng: np.random.Generator):
-    chain = WU.build(
+    chain = build_wu(
         np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes, settings_of(toy), 0
     ).start(rng)
     assert hard_record.start_tree(chain.model, chain.loop.state, rng)

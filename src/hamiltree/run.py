@@ -24,10 +24,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .core.record import SCALARS, Block
 from .draws import Draws, RunInfo
-from .samplers.cgm import CGM
+from .samplers.cgm import build_cgm
 from .samplers.rjhmc import RJHMC
 from .samplers.smc import SMC
-from .samplers.wu import WU
+from .samplers.wu import build_wu
 from .settings import Settings
 
 BLOCK_SECONDS = 0.25
@@ -84,9 +84,9 @@ def build_sampler(problem: Problem, settings: Settings, n_warmup: int, n_draws: 
     if settings.method == "smc":
         return SMC.build(*data, settings, n_draws)
     if settings.method == "cgm":
-        return CGM.build(*data, settings, n_warmup)
+        return build_cgm(*data, settings, n_warmup)
     if settings.method == "wu":
-        return WU.build(*data, settings, n_warmup)
+        return build_wu(*data, settings, n_warmup)
     return RJHMC.build(*data, settings, n_warmup)
 
 

@@ -6,17 +6,15 @@ probability, so that it cancels; an impossible move is a step that stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.hard_moves import HardModel, attempt
+from ..core.hard_moves import attempt
 from ..core.hard_record import record_hard_tree, start_tree
 from ..core.jit import kernel
 from ..core.record import is_full
 from ..settings import Settings
-from .hard import HardChain, HardPlan, make_model
+from .hard import HardPlan, HardSampler, make_model
 
 MOVES = ("grow", "prune", "change", "swap")
 """Numbered as in ``hard_moves``."""
@@ -42,28 +40,12 @@ def advance_cgm(model, loop, plan, block, n, rng):
     return n
 
 
-@dataclass(frozen=True)
-class CGM:
-    """The sampler: configuration shared by its chains."""
-
-    model: HardModel
-    plan: HardPlan
-
-    @classmethod
-    def build(
-        cls,
-        columns: NDArray[np.float64],
-        y: NDArray[np.generic],
-        n_classes: int,
-        settings: Settings,
-        n_warmup: int,
-    ) -> CGM:
-        model = make_model(columns, y, n_classes, settings, pinball=False)
-        return cls(model, HardPlan(n_warmup, settings.proposals))
-
-    def start(self, rng: np.random.Generator) -> HardChain:
-        return HardChain(self.model, self.plan, advance_cgm, MOVES, rng)
-
-    @property
-    def h(self) -> NDArray[np.float64]:
-        return np.zeros(self.model.data.columns.shape[0])
+def build_cgm(
+    columns: NDArray[np.float64],
+    y: NDArray[np.generic],
+    n_classes: int,
+    settings: Settings,
+    n_warmup: int,
+) -> HardSampler:
+    model = make_model(columns, y, n_classes, settings, pinball=False)
+    return HardSampler(model, HardPlan(n_warmup, settings.proposals), advance_cgm, MOVES)

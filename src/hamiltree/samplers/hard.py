@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +14,11 @@ from ..core.hard_rules import FULL, RULE_PRIORS, UNIFORM, RuleModel, make_rule_w
 from ..core.leaves import make_leaf_model, n_stats, n_values
 from ..core.nodes import empty_tree
 from ..core.partition import make_cells, make_hard_data
-from ..core.priors import make_tree_prior
 from ..core.record import Block, drain, make_block
 from ..core.restructure import make_partition_work
 from ..core.shapes import make_shape_prior
 from ..settings import Settings
+from .common import tree_prior_of
 
 
 class HardPlan(NamedTuple):
@@ -94,6 +95,23 @@ class HardChain:
         }
 
 
+@dataclass(frozen=True)
+class HardSampler:
+    """CGM or WU: configuration shared by its chains."""
+
+    model: HardModel
+    plan: HardPlan
+    advance: Any
+    moves: tuple[str, ...]
+
+    def start(self, rng: np.random.Generator) -> HardChain:
+        return HardChain(self.model, self.plan, self.advance, self.moves, rng)
+
+    @property
+    def h(self) -> NDArray[np.float64]:
+        return np.zeros(self.model.data.columns.shape[0])
+
+
 def make_model(
     columns: NDArray[np.float64],
     y: NDArray[np.generic],
@@ -111,16 +129,7 @@ def make_model(
         mean_prior=settings.mean_prior,
         common=settings.variance == "common",
     )
-    prior = make_tree_prior(
-        columns.shape[0],
-        alpha_split=settings.alpha_split,
-        beta_split=settings.beta_split,
-        min_leaves=settings.min_leaves,
-        max_leaves=settings.max_leaves,
-        tau_prior=settings.tau_prior,
-        feature_prior=settings.feature_prior,
-        weight_prior=settings.weight_prior,
-    )
+    prior = tree_prior_of(columns.shape[0], settings)
     shape = make_shape_prior(
         min_leaves=settings.min_leaves,
         max_leaves=settings.max_leaves,

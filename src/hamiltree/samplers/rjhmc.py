@@ -19,7 +19,7 @@ from ..core.jit import inlined, kernel
 from ..core.jumps import GROW, PRUNE, STAY, propose_jump
 from ..core.nodes import Tree, copy_tree, empty_tree
 from ..core.nuts import make_nuts_work
-from ..core.priors import draw_small_tree, log_prior, make_tree_prior
+from ..core.priors import draw_small_tree, log_prior
 from ..core.record import FIRST_STAT, Block, drain, is_full, make_block, record_tree
 from ..core.rules import (
     FEATURE,
@@ -34,6 +34,7 @@ from ..core.rules import (
 from ..core.sides import SAMPLING, WARMUP, Calls, Plan, State, call_side, set_h, with_calls
 from ..core.target import Model, likelihood, make_model, tempered
 from ..settings import Settings
+from .common import tree_prior_of
 
 MOVES = {
     "grow": GROW,
@@ -233,16 +234,7 @@ def model_of(sampler: RJHMC, tree: Tree, work: Work) -> Model:
         sigma_shape=float(settings.sigma_prior[0]),
         sigma_scale=float(settings.sigma_prior[1]),
     )
-    prior = make_tree_prior(
-        p,
-        alpha_split=settings.alpha_split,
-        beta_split=settings.beta_split,
-        min_leaves=settings.min_leaves,
-        max_leaves=settings.max_leaves,
-        tau_prior=settings.tau_prior,
-        feature_prior=settings.feature_prior,
-        weight_prior=settings.weight_prior,
-    )
+    prior = tree_prior_of(p, settings)
     h = np.full(p, float(settings.h))
     power = float(settings.likelihood_power)
     return make_model(family_of(sampler), sampler.data, prior, leaf_prior, h, power, tree, work)

@@ -30,9 +30,9 @@ from ..core.particles import (
     write_particles,
 )
 from ..core.pool import NODES, ROWS, add_root, enlarged, make_pool, make_table
-from ..core.priors import make_tree_prior
 from ..core.record import SCALARS, Block
 from ..settings import Settings
+from .common import tree_prior_of
 
 PROPOSALS = {"prior": PRIOR, "empirical": EMPIRICAL, "posterior": OPTIMAL}
 RESAMPLINGS = {"systematic": SYSTEMATIC, "multinomial": MULTINOMIAL}
@@ -65,16 +65,7 @@ class SMC:
             variance_prior=settings.variance_prior,
             mean_prior=settings.mean_prior,
         )
-        prior = make_tree_prior(
-            len(columns),
-            alpha_split=settings.alpha_split,
-            beta_split=settings.beta_split,
-            min_leaves=settings.min_leaves,
-            max_leaves=settings.max_leaves,
-            tau_prior=settings.tau_prior,
-            feature_prior=settings.feature_prior,
-            weight_prior=settings.weight_prior,
-        )
+        prior = tree_prior_of(len(columns), settings)
         table = make_table(
             columns,
             leaf_model,

@@ -6,17 +6,15 @@ again. An iteration counts as accepted if anything in it was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.hard_moves import CHANGE, GROW, PRUNE, RESTRUCTURE, SWAP, HardModel, attempt
+from ..core.hard_moves import CHANGE, GROW, PRUNE, RESTRUCTURE, SWAP, attempt
 from ..core.hard_record import record_hard_tree, start_tree
 from ..core.jit import inlined, kernel
 from ..core.record import is_full
 from ..settings import Settings
-from .hard import HardChain, HardPlan, make_model
+from .hard import HardPlan, HardSampler, make_model
 
 MOVES = ("grow", "prune", "change", "swap", "restructure", "iteration")
 ITERATION = MOVES.index("iteration")
@@ -58,28 +56,12 @@ def advance_wu(model, loop, plan, block, n, rng):
     return n
 
 
-@dataclass(frozen=True)
-class WU:
-    """The sampler: configuration shared by its chains."""
-
-    model: HardModel
-    plan: HardPlan
-
-    @classmethod
-    def build(
-        cls,
-        columns: NDArray[np.float64],
-        y: NDArray[np.generic],
-        n_classes: int,
-        settings: Settings,
-        n_warmup: int,
-    ) -> WU:
-        model = make_model(columns, y, n_classes, settings, pinball=True)
-        return cls(model, HardPlan(n_warmup, settings.triples))
-
-    def start(self, rng: np.random.Generator) -> HardChain:
-        return HardChain(self.model, self.plan, advance_wu, MOVES, rng)
-
-    @property
-    def h(self) -> NDArray[np.float64]:
-        return np.zeros(self.model.data.columns.shape[0])
+def build_wu(
+    columns: NDArray[np.float64],
+    y: NDArray[np.generic],
+    n_classes: int,
+    settings: Settings,
+    n_warmup: int,
+) -> HardSampler:
+    model = make_model(columns, y, n_classes, settings, pinball=True)
+    return HardSampler(model, HardPlan(n_warmup, settings.triples), advance_wu, MOVES)
