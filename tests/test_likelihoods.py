@@ -109,6 +109,27 @@ def test_gradient_matches_central_differences(family, oblique, h, n_rows, rng):
             assert error <= 1e-5 * (1 + abs(grad[j])), (j, grad[j], differences)
 
 
+@pytest.mark.parametrize("oblique", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_large_data_take_the_other_way_to_the_same_gradient(family, oblique, rng):
+    """Rows whose routing does not fit the cache are routed again for the way back."""
+    tree = random_tree(rng, 3, 8, oblique)
+    model, work, _, _ = random_model(
+        rng, FAMILIES[family], tree, n_rows=4 * BLOCK + 5, n_features=3, h=0.05
+    )
+    room = tree.size.size * BLOCK  # of one block: the least that a run has
+    assert tree.n_nodes[0] * model.data.columns.shape[1] > room
+    small = work._replace(psi=np.zeros(room), reach=np.zeros(room))
+    n = dimension(model, tree)
+    u, kept, again = np.zeros(n), np.zeros(n), np.zeros(n)
+    unconstrain(model, tree, u)
+    value = log_density_and_gradient(u, kept, (model, tree, work))
+    assert log_density_and_gradient(u, again, (model, tree, small)) == pytest.approx(
+        value, rel=1e-12
+    )
+    np.testing.assert_allclose(again, kept, rtol=1e-9, atol=1e-9)
+
+
 def test_gradient_with_saturated_rows(rng):
     """All rows far from the threshold: psi is 0 or 1 to rounding and nothing may overflow."""
     for family in FAMILIES.values():
