@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
-from hamiltree.datasets import make_cgm
+
+from .data import load
 
 LENGTHS = {"n_chains": 4, "n_warmup": 500, "n_draws": 500, "n_jobs": 2, "progress": False}
 PROTOTYPE_SECONDS = {"iris": 0.8, "cgm": 6.4}
 """The same run of the prototype that the design was chosen by (2 cores, under load)."""
 PAPER_SECONDS = {"iris": 12, "cgm": 28}
 """One iteration of one chain of the authors' implementation."""
-
-
-def load(name: str) -> tuple[np.ndarray, np.ndarray, str]:
-    """The paper's training split where HAMILTREE_DATA names its folder, else the like of it."""
-    folder = os.environ.get("HAMILTREE_DATA")
-    if folder:
-        rows = np.loadtxt(Path(folder) / f"{name}_train.csv", delimiter=",", skiprows=1)
-        return rows[:, :-1], rows[:, -1], "the paper's training split"
-    if name == "iris":
-        return *load_iris(return_X_y=True), "scikit-learn's copy"
-    data = make_cgm(800, random_state=0)
-    return data.data, data.target, "generated, seed 0"
 
 
 def make_estimator(name: str, **overrides: Any) -> BayesianTreeClassifier | BayesianTreeRegressor:

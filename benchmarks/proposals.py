@@ -7,10 +7,8 @@ measured.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -19,8 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from hamiltree import run as chains
-from hamiltree.datasets import load_bcw, make_cgm
 from hamiltree.settings import Settings
+
+from .data import load
 
 ROUNDS = 5
 SECONDS = 0.5
@@ -28,19 +27,6 @@ SECONDS = 0.5
 THINNING = 100
 GOAL = 10_000
 """Proposals a second, at N = 800."""
-
-
-def load(name: str) -> tuple[np.ndarray, np.ndarray, str]:
-    """The paper's training split where HAMILTREE_DATA names its folder, else the like of it."""
-    folder = os.environ.get("HAMILTREE_DATA")
-    if folder:
-        rows = np.loadtxt(Path(folder) / f"{name}_train.csv", delimiter=",", skiprows=1)
-        return rows[:, :-1], rows[:, -1], "the paper's training split"
-    if name == "bcw":
-        data = load_bcw()
-        return data.data, data.target, "all complete rows"
-    data = make_cgm(800, random_state=0)
-    return data.data, data.target, "generated, seed 0"
 
 
 def make_problem(X: np.ndarray, y: np.ndarray, classes: bool) -> chains.Problem:

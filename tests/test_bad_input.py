@@ -137,3 +137,10 @@ def test_a_prior_of_endless_trees_warns(parameters, warns, monkeypatch):
             BayesianTreeClassifier(**{**SHORT, **parameters}).fit(X, y)
     endless = [w for w in caught if "max_leaves cuts them off" in str(w.message)]
     assert [w.filename for w in endless] == [__file__] * warns
+
+
+def test_biased_acceptance_needs_both_sides():
+    X, y = np.random.default_rng(0).random((20, 2)), np.arange(20) % 2
+    for name in ("acceptance", "warmup_acceptance"):
+        with pytest.raises(ValueError, match="double-sided"):
+            BayesianTreeClassifier(**{name: "biased"}).fit(X, y)

@@ -184,6 +184,12 @@ def check(settings: Settings, n_classes: int) -> None:
         )
     if settings.method == "smc":
         _check_smc(settings)
+    biased = "biased" in (settings.acceptance, settings.warmup_acceptance)
+    if biased and settings.scheme != "double-sided":
+        raise ValueError(
+            "the biased acceptance compares both ends of a double-sided step: set "
+            'scheme="double-sided" (or preset="paper"), or acceptance="exact"'
+        )
     _check_move_probs("move_probs", settings.move_probs)
     if settings.warmup_move_probs is not None:
         _check_move_probs("warmup_move_probs", settings.warmup_move_probs)
