@@ -17,7 +17,7 @@ from .noise import update_noise
 from .priors import draw_mean, log_prior
 from .proposed_rules import MODE_COLUMNS, MODE_PRIOR
 from .rules import accept
-from .scan import fill_known_tables
+from .scan_scores import fill_known_tables
 from .target import Model, evaluate, likelihood, tempered
 
 COLUMNS_SHARE = 0.3
@@ -74,7 +74,7 @@ def informed_sweep(given, scan_model, scan_work, tree, new, work, sweep, log_lik
     current = log_posterior(model, tree, log_like)
     for k in range(sweep.shape[0]):
         move = sweep[k]
-        if (move == GROW or move == INSERT) and rng.random() < 0.5:
+        if move in (GROW, INSERT) and rng.random() < 0.5:
             move += 1
         mode = MODE_COLUMNS if rng.random() < COLUMNS_SHARE else MODE_PRIOR
         tally[move, 1] += 1

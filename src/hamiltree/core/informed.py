@@ -38,7 +38,7 @@ from .proposed_rules import (
     put_rule,
     weigh,
 )
-from .scan import find_rows
+from .scan_rows import find_rows
 
 GROW, PRUNE, INSERT, DELETE, CHANGE, REGROW, TRANSPOSE, SWAP, RELOCATE = range(9)
 NAMES = (
@@ -242,7 +242,7 @@ def regrow_informed(model, work, tree, new, rng):
         i += 1
     if n_leaves(new) < model.prior.min_leaves:
         return IMPOSSIBLE
-    # a node of the old tree was picked on the way here, one of the new tree would be on the way back
+    # forth, a node of the old tree was picked; back, one of the new would be
     log_pick = math.log(tree.n_nodes[0]) - math.log(new.n_nodes[0])
     return log_back - log_forth + log_pick
 
@@ -360,7 +360,7 @@ def draw_one_rule(model, work, tree, node, mode, rng):
 def same_rule(tree, i, j):
     if tree.feature[i] != tree.feature[j] or tree.threshold[i] != tree.threshold[j]:
         return False
-    for f in range(tree.weights.shape[1]):
+    for f in range(tree.weights.shape[1]):  # noqa: SIM110 (no generators in compiled code)
         if tree.weights[i, f] != tree.weights[j, f]:
             return False
     return True

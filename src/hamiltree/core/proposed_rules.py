@@ -23,9 +23,9 @@ from .scan import (
     find_cell,
     log_threshold_density,
     scan,
-    set_sides,
     sweep_projection,
 )
+from .scan_rows import set_sides
 
 MODE_PRIOR, MODE_COLUMNS = 0, 1
 LEAN = 10.0

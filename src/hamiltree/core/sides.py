@@ -29,7 +29,7 @@ from .jit import inlined, kernel, opaque
 from .nodes import Tree, n_leaves
 from .nuts import NutsInfo, NutsWork
 from .rules import RuleWork, update_features, update_hard_rules
-from .scan import ScanModel, ScanWork
+from .scan_data import ScanModel, ScanWork
 from .target import (
     Model,
     constrain,

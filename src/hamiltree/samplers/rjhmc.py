@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.adaptation import AVERAGER, end_window, freeze, h_schedule, make_tuning, window_masks
 from ..core import informed
+from ..core.adaptation import AVERAGER, end_window, freeze, h_schedule, make_tuning, window_masks
 from ..core.buffers import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work, make_data, make_work
 from ..core.hard_rules import UNIT
 from ..core.jit import inlined, kernel
@@ -33,13 +33,8 @@ from ..core.rules import (
     accept,
     make_rule_work,
 )
-from ..core.scan import (
-    KNOWN,
-    ScanData,
-    ScanModel,
-    make_scan_data,
-    make_scan_work,
-)
+from ..core.scan_data import KNOWN, ScanData, ScanModel, make_scan_data
+from ..core.scan_scores import make_scorer
 from ..core.sides import (
     SAMPLING,
     WARMUP,
@@ -327,7 +322,7 @@ def make_state(sampler: RJHMC) -> State:
         informed_tally=np.zeros((2, len(informed.NAMES), 2), np.int64),
         work=work,
         scan_model=scan_model,
-        scan_work=make_scan_work(scan_model, capacity, n_weights),
+        scan_work=make_scorer(scan_model, capacity, n_weights),
         rule_work=make_rule_work(capacity, p),
         nuts_work=make_nuts_work(largest, settings.max_nuts_depth),
         vectors=np.zeros((5, largest)),
