@@ -60,7 +60,8 @@ def fill_known_tables(model, work, sigma):
     ratio = model.mean_variance / (sigma * sigma)
     step = FIFTHS
     for f in range(model.h.shape[0]):
-        if is_soft(model, f):
+        # projections (HMC-DFI) are scanned as soft whatever the columns are
+        if is_soft(model, f) or (work.weights.shape[0] > 0 and model.h[f] > 0.0):
             step = 1
     for c in range(0, work.log_size.shape[0], step):
         grown = 1.0 + ratio * (c / FIFTHS)
