@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from .hard_rules import UNIFORM, UNIT
-from .jit import inlined, kernel, never_inline
+from .jit import inlined, kernel, never_inline, opaque
 from .priors import log_threshold
 from .routing import exp_clamped
 from .scan_data import FIFTHS, is_soft
@@ -181,29 +181,33 @@ def draw_cell(model, work, cells, total, widths, rng):
 
 
 @kernel
-def sweep_column(model, work, f):
-    """Cells of a column with their weights: (cells, top score, sum of weights, sum of widths)."""
-    never_inline()
-    groups = make_groups(model, work, f)
+def sweep_cells(model, work, groups, h, soft):
+    """Cells from the groups, weighed: (cells, top score, sum of weights, sum of widths)."""
     all_right(model, work)
-    if model.kind == UNIT and is_soft(model, f):
-        cells = sweep_soft(model, work, groups, model.h[f])
-    else:
-        cells = sweep_hard(model, work, groups)
+    cells = sweep_soft(model, work, groups, h) if soft else sweep_hard(model, work, groups)
     top, total, widths = weigh_cells(model, work, cells)
     return cells, top, total, widths
 
 
+_sweep_cells, cells_address = opaque(sweep_cells)
+
+
+@kernel
+def sweep_column(model, work, f):
+    """Cells of a column."""
+    never_inline()
+    groups = make_groups(model, work, f)
+    soft = model.kind == UNIT and is_soft(model, f)
+    return _sweep_cells(model.calls.cells, (model, work, groups, model.h[f], soft))
+
+
 @kernel
 def sweep_projection(model, work, weights):
-    """The same for the projection on weights (HMC-DFI)."""
+    """Cells of the projection on weights (HMC-DFI)."""
     never_inline()
     groups = groups_by_projection(model, work, weights)
-    all_right(model, work)
     h = model.h[0]
-    cells = sweep_soft(model, work, groups, h) if h > 0.0 else sweep_hard(model, work, groups)
-    _, total, widths = weigh_cells(model, work, cells)
-    return cells, total, widths
+    return _sweep_cells(model.calls.cells, (model, work, groups, h, h > 0.0))
 
 
 # ------------------------------------------------------------------ a scan over all columns

@@ -47,6 +47,14 @@ class ScanData(NamedTuple):
     """[n]; target less the prior mean of a leaf; [0] for classification."""
 
 
+class ScanCalls(NamedTuple):
+    """Where this process keeps what is compiled apart; see ``jit.opaque``."""
+
+    cells: int
+    weigh: int
+    draw: int
+
+
 class ScanModel(NamedTuple):
     """What scores are made of."""
 
@@ -68,6 +76,8 @@ class ScanModel(NamedTuple):
     """[p]; the model's own array."""
     power: NDArray[np.float64]
     """[1]; the model's own array."""
+    calls: ScanCalls = ScanCalls(0, 0, 0)
+    """Filled by ``proposed_rules.connect``."""
 
 
 class ScanWork(NamedTuple):

@@ -11,6 +11,9 @@ from .nodes import path_to
 from .scan_data import BINS, FIFTHS
 from .scan_scores import all_right
 
+NEW_LEAF = np.int64(-1)
+"""A side that is a new leaf. An np.int64: kernels would be compiled again for a literal."""
+
 
 @inlined
 def goes_right(data, tree, node, row):
@@ -188,17 +191,20 @@ def groups_by_bin(model, work, f, keys):
     return g
 
 
-@inlined
+@kernel
 def make_groups(model, work, f):
+    """Groups of a column into ``work``; how many."""
+    never_inline()
     keys = work.n_side[0] * work.n_side[1] * work.members.shape[2]
     if model.data.n_levels[f] * keys <= work.n_rows[0]:
         return groups_by_bin(model, work, f, keys)
     return groups_by_row(model, work, f)
 
 
-@inlined
+@kernel
 def groups_by_projection(model, work, weights):
     """Rows in the order of their projection, to the precision of a bin."""
+    never_inline()
     data = model.data
     n = work.n_rows[0]
     low, high = np.inf, -np.inf

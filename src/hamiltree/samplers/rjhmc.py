@@ -22,6 +22,7 @@ from ..core.jumps import GROW, PRUNE, STAY, propose_jump
 from ..core.nodes import Tree, copy_tree, empty_tree
 from ..core.nuts import make_nuts_work
 from ..core.priors import draw_small_tree, log_prior
+from ..core.proposed_rules import connect
 from ..core.record import FIRST_STAT, Block, drain, is_full, make_block, record_tree
 from ..core.rules import (
     FEATURE,
@@ -181,7 +182,9 @@ class RJHMCChain:
     def __init__(self, sampler: RJHMC, rng: np.random.Generator) -> None:
         self.rng = rng
         self.plan = make_plan(sampler.settings, sampler.n_warmup)
-        self.state = with_calls(make_state(sampler), self.plan, rng)
+        state = make_state(sampler)
+        scans = connect(state.scan_model, state.scan_work, state.tree, rng)
+        self.state = with_calls(state._replace(scan_model=scans), self.plan, rng)
         n_weights = self.state.tree.weights.shape[1]
         self.block = make_block(sampler.settings.max_leaves, n_weights, max(sampler.n_classes, 1))
 
