@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from ..datasets import PAPER_DATASETS, MissingDataError, Split, load_paper_split
 from . import render
 from .configurations import HMC, METHODS
 from .grid import Search, make_search, report, sets_table
-from .restarts import restart_configs, restart_jobs
+from .restarts import burn_in_jobs, restart_configs, restart_jobs
 from .runner import StoppedError, complete
+from .splits import difference_lines, split_jobs, splits_table, summary_of_splits
 from .store import Store
 from .tables import agreement_table, collect, runs_table, summary_table
 
@@ -71,22 +71,56 @@ def tables(
             _write(out / "tables.csv", summary.to_csv(index=False)),
             _write(out / "agreement.csv", agreement.to_csv(index=False)),
         ]
-        titles = render.headings(render.columns_of(summary))
-        for name, metrics, caption in (
-            ("tables", render.PAPER_METRICS, "Comparison of methods, ours and the paper's."),
-            ("further", render.FURTHER_METRICS, "What the paper could not give."),
-        ):
-            lines = render.lines_of(summary, metrics)
-            _show(lines, titles, caption)
-            written += [
-                _write(out / f"{name}.md", render.to_markdown(lines, titles)),
-                _write(out / f"{name}.tex", render.to_latex(lines, titles, caption)),
-            ]
+    titles = render.headings(render.columns_of(summary))
+    further = [*render.FURTHER_METRICS, *render.acceptance_metrics(summary)]
+    for name, metrics, caption in (
+        ("tables", render.PAPER_METRICS, "Comparison of methods, ours and the paper's."),
+        ("further", further, "What the paper could not give."),
+    ):
+        written += _publish(out, name, render.lines_of(summary, metrics), titles, caption)
     within = int(agreement["within_one_se"].sum())
     console.print(
         f"{within} of {len(agreement)} test figures are within one standard error of the paper's "
         "(agreement.csv)"
     )
+    _list(written)
+
+
+@app.command()
+def figures(
+    methods: Methods = ALL_METHODS,
+    datasets: Datasets = ALL_DATASETS,
+    restarts: Restarts = 10,
+    preset: Preset = "exact",
+    jobs: Jobs = -1,
+    out: Out = OUT,
+    data_dir: DataDir = None,
+    shorten: Shorten = 1,
+) -> None:
+    """Figures 3 to 5, from the runs of the tables, which are made where they are missing."""
+    # Loading matplotlib takes a second, which no other command should wait for.
+    import matplotlib
+
+    from . import figures as plots
+
+    matplotlib.use("Agg")
+    with _opened(out) as store:
+        configs = restart_configs(
+            _splits(datasets, data_dir), _chosen(methods, METHODS, "method"), _preset(preset),
+            restarts, shorten,
+        )  # fmt: skip
+        complete(restart_jobs(configs), store, jobs, console, "runs")
+        complete(burn_in_jobs(configs), store, jobs, console, "burn-ins")
+        runs = collect(configs, store)
+        names = list(dict.fromkeys(split.name for _, split in configs))
+        panels = {name: plots.series_of(runs, name, store) for name in names}
+    written: list[Path] = []
+    if "cgm" in panels:
+        synthetic = panels.pop("cgm")
+        written += plots.save(plots.plot_leaf_counts(synthetic), out, "figure3-leaves-cgm")
+        written += plots.save(plots.plot_cgm_error(synthetic), out, "figure4-error-cgm")
+    if panels:
+        written += plots.save(plots.plot_real_accuracy(panels), out, "figure5-accuracy-real")
     _list(written)
 
 
@@ -132,6 +166,41 @@ def grid(
 def _write_sets(search: Search, store: Store, out: Path) -> Path:
     name = f"grid-{search.method}-{search.split.name}.csv"
     return _write(out / name, sets_table(search, store).to_csv(index=False))
+
+
+@app.command()
+def splits(
+    methods: Methods = ALL_METHODS,
+    datasets: Datasets = ALL_DATASETS,
+    number: Annotated[int, typer.Option(min=2, help="Random splits of each data set.")] = 20,
+    chains: Annotated[int, typer.Option(min=1, help="Chains of each fit.")] = 4,
+    jobs: Jobs = -1,
+    out: Out = OUT,
+    data_dir: DataDir = None,
+    shorten: Shorten = 1,
+) -> None:
+    """The comparison over many splits, with a pruned CART and a random forest beside."""
+    with _opened(out) as store:
+        work = split_jobs(
+            _splits(datasets, data_dir), _chosen(methods, METHODS, "method"), number, chains,
+            shorten,
+        )  # fmt: skip
+        complete(work, store, jobs, console, "fits")
+        table = splits_table(work, store)
+    summary = summary_of_splits(table)
+    written = [
+        _write(out / "splits.csv", table.to_csv(index=False)),
+        _write(out / "splits-summary.csv", summary.to_csv(index=False)),
+    ]
+    columns = render.columns_of(summary)
+    titles = render.headings(columns)
+    metrics = [*render.PAPER_METRICS, *render.FURTHER_METRICS]
+    caption = f"Means (sd) over {number} splits."
+    written += _publish(out, "splits", render.lines_of(summary, metrics), titles, caption)
+    lines = difference_lines(summary, columns)
+    caption = "Differences (standard error), bold beyond two standard errors."
+    written += _publish(out, "splits-differences", lines, titles, caption)
+    _list(written)
 
 
 # ------------------------------------------------------------------ what the commands share
@@ -189,20 +258,17 @@ def _splits(datasets: str, data_dir: Path | None) -> list[Split]:
     return splits
 
 
-def _show(lines: Iterable[render.Line], titles: Sequence[str], title: str) -> None:
-    table = Table(title=title, title_justify="left")
-    for heading in ("data", "", "", *titles):
-        table.add_column(heading, no_wrap=True)
-    for line, first, again in render.with_context(list(lines)):
-        if first:
-            table.add_section()
-        cells = [f"[bold]{cell.text}[/bold]" if cell.bold else cell.text for cell in line.cells]
-        style = "dim" if line.source == "paper" else None
-        table.add_row(
-            line.dataset if first else "", "" if again else line.metric, line.source, *cells,
-            style=style,
-        )  # fmt: skip
-    console.print(table, soft_wrap=True)
+def _publish(
+    out: Path, name: str, lines: Sequence[render.Line], titles: Sequence[str], caption: str
+) -> list[Path]:
+    """Show a table, and write it as Markdown and as LaTeX."""
+    if not lines:
+        return []
+    console.print(render.to_terminal(lines, titles, caption, console.width), soft_wrap=True)
+    return [
+        _write(out / f"{name}.md", render.to_markdown(lines, titles)),
+        _write(out / f"{name}.tex", render.to_latex(lines, titles, caption)),
+    ]
 
 
 def _write(path: Path, text: str) -> Path:

@@ -18,6 +18,9 @@ HMC = ("hmc-df", "hmc-dfi")
 METHODS = ("cgm", "smc", "wu", *HMC)
 """In the order of the paper's tables."""
 
+REFERENCES = ("cart", "forest")
+"""Of scikit-learn, for the comparison over many splits."""
+
 Symbols = Mapping[str, float]
 Estimator = BayesianTreeClassifier | BayesianTreeRegressor
 

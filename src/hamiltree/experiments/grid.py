@@ -83,7 +83,7 @@ def run_set(config: Config, split: Split) -> Result:
         if config["method"] == "smc":
             scores.append(ensemble_score(posterior, fold.X_test, fold.y_test))
         else:
-            scores.append(float(single_tree_scores(posterior, fold.X_test, fold.y_test).mean()))
+            scores.append(float(single_tree_scores(posterior, fold).mean()))
         likelihoods.append(float(np.sum(posterior.weights * posterior.log_likelihood)))
     return Result({"score": float(np.mean(scores)), "log_likelihood": float(np.mean(likelihoods))})
 

@@ -10,10 +10,11 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error
 
-from ..core.predict import tree_predictions
+from ..core.predict import most_likely_leaf, tree_predictions
 from ..datasets import Split
 from ..draws import FloatArray, RunInfo
 from ..posterior import Posterior
+from .configurations import HMC
 
 COVERAGE = 0.9
 N_BINS = 10
@@ -28,14 +29,35 @@ def score_name(n_classes: int) -> str:
     return "acc" if n_classes else "mse"
 
 
-def single_tree_scores(posterior: Posterior, X: FloatArray, y: NDArray[Any]) -> FloatArray:
+def single_tree_scores(posterior: Posterior, split: Split, part: str = "test") -> FloatArray:
     """Right or wrong, or the squared error, of each draw as one tree: [draw, row]."""
-    trees = posterior.predict_single_trees(X, n_jobs=1)
-    trees = trees.reshape(-1, len(y))
-    scores: FloatArray = (
-        (trees == y).astype(np.float64) if posterior.n_classes else (trees - y) ** 2
-    )
-    return scores
+    X, y = (split.X_test, split.y_test) if part == "test" else (split.X, split.y)
+    if posterior.n_classes:
+        labels = posterior.predict_single_trees(X, n_jobs=1).reshape(-1, len(y))
+        return (labels == y).astype(np.float64)
+    if posterior.settings.method in HMC:
+        means = posterior.predict_single_trees(X, n_jobs=1).reshape(-1, len(y))
+    else:
+        means = leaf_mean_predictions(posterior, split, X)
+    errors: FloatArray = (means - y) ** 2
+    return errors
+
+
+def leaf_mean_predictions(posterior: Posterior, split: Split, X: FloatArray) -> FloatArray:
+    """Predictions [draw, row] of hard trees by the posterior means of their leaves.
+
+    The classical methods integrate the means out, so that a tree has them, not draws of them.
+    """
+    to_unit, user = posterior.preprocessing.to_unit, posterior.preprocessing.y_to_user
+    n_trees, most = posterior.weights.size, int(posterior.n_leaves.max())
+    first = most * np.arange(n_trees)[:, None]
+    leaf = first + most_likely_leaf(posterior._forest, to_unit(split.X), 1)
+    rows = np.bincount(leaf.ravel(), minlength=n_trees * most)
+    total = np.bincount(leaf.ravel(), np.tile(split.y, n_trees), n_trees * most)
+    prior_mean, prior_rows = posterior.settings.mean_prior
+    prior_mean = float(user(np.array([prior_mean]))[0])
+    means: FloatArray = (total + prior_rows * prior_mean) / (rows + prior_rows)
+    return means[first + most_likely_leaf(posterior._forest, to_unit(X), 1)]
 
 
 def measure(posterior: Posterior, split: Split) -> tuple[dict[str, float], dict[str, Any]]:
@@ -49,7 +71,7 @@ def measure(posterior: Posterior, split: Split) -> tuple[dict[str, float], dict[
     values: dict[str, float] = {}
     arrays: dict[str, Any] = {}
     for part, X, y in (("train", split.X, split.y), ("test", split.X_test, split.y_test)):
-        scores = single_tree_scores(posterior, X, y)
+        scores = single_tree_scores(posterior, split, part)
         by_draw = scores.mean(axis=1)
         mean, sd = weighted_moments(by_draw, weights)
         values |= {f"{part}_{name}": mean, f"{part}_{name}_sd": sd}

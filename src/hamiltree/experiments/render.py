@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas
+from rich.table import Table
 
-from .configurations import METHODS
+from .configurations import METHODS, REFERENCES
 
 
 @dataclass(frozen=True)
@@ -40,19 +41,31 @@ FURTHER_METRICS = (
     Metric("brier", "Brier score", 3, -1),
     Metric("calibration_error", "calibration error", 3, -1),
     Metric("coverage_90", "coverage of 90 % intervals", 3, 0),
-    Metric("acceptance_grow_pct", "accepted grow, %", 2, 0, sd=False),
-    Metric("acceptance_prune_pct", "accepted prune, %", 2, 0, sd=False),
     Metric("rhat_log_posterior", "R-hat, log posterior", 3, -1),
     Metric("rhat_leaves", "R-hat, leaves", 3, -1),
     Metric("rhat_worst_prediction", "R-hat, worst prediction", 3, -1),
+    Metric("rhat_worst", "R-hat, worst (median)", 3, -1),
     Metric("seconds", "seconds a run", 2, -1),
 )
+
+
+def acceptance_metrics(summary: pandas.DataFrame) -> list[Metric]:
+    """One for each type of move that any method proposed."""
+    known = {metric.name for metric in PAPER_METRICS}
+    moves = [
+        name.removeprefix("acceptance_").removesuffix("_pct")
+        for name in dict.fromkeys(summary["metric"])
+        if name.startswith("acceptance_") and name not in known
+    ]
+    return [Metric(f"acceptance_{move}_pct", f"accepted {move}, %", 2, 0, False) for move in moves]
 
 
 @dataclass(frozen=True)
 class Cell:
     text: str
-    bold: bool = False
+    short: str
+    """Without the sd."""
+    bold: bool
 
 
 @dataclass(frozen=True)
@@ -68,7 +81,11 @@ class Line:
 def columns_of(summary: pandas.DataFrame) -> list[tuple[str, str]]:
     """(method, preset) in the order of the paper's tables."""
     there = set(zip(summary["method"], summary["preset"], strict=True))
-    order = [(method, preset) for method in METHODS for preset in ("exact", "paper")]
+    order = [
+        (method, preset)
+        for method in (*METHODS, *REFERENCES)
+        for preset in ("exact", "paper", "reference")
+    ]
     return [column for column in order if column in there]
 
 
@@ -107,7 +124,7 @@ def _cells(metric: Metric, means: Sequence[float], sds: Sequence[float]) -> tupl
     values = np.array(means, dtype=float) * metric.better
     best = np.nanmax(values) if metric.better and not np.isnan(values).all() else np.nan
     return tuple(
-        Cell(_text(metric, mean, sd), bool(value == best))
+        Cell(_text(metric, mean, sd), _text(metric, mean, np.nan), bool(value == best))
         for mean, sd, value in zip(means, sds, values, strict=True)
     )
 
@@ -122,24 +139,33 @@ def _text(metric: Metric, mean: float, sd: float) -> str:
     return f"{text} ({sd:.0e})" if small else f"{text} ({sd:.{metric.digits}f})"
 
 
+def rows_of(
+    lines: Sequence[Line], bold: Callable[[str], str], short: bool = False
+) -> Iterator[tuple[bool, list[str]]]:
+    """Each line as cells of text, nothing said twice, and whether its data set is new."""
+    before: Line | None = None
+    for line in lines:
+        first = before is None or before.dataset != line.dataset
+        again = before is not None and not first and before.metric == line.metric
+        texts = [(cell.short if short else cell.text, cell.bold) for cell in line.cells]
+        cells = [bold(text) if strong and text else text for text, strong in texts]
+        yield first, [line.dataset if first else "", "" if again else line.metric, line.source,
+                      *cells]  # fmt: skip
+        before = line
+
+
 def to_markdown(lines: Sequence[Line], titles: Sequence[str]) -> str:
-    rows = [["data", "", "", *titles], ["---"] * (3 + len(titles))]
-    for line, first, again in with_context(lines):
-        cells = [f"**{cell.text}**" if cell.bold else cell.text for cell in line.cells]
-        rows.append([line.dataset if first else "", "" if again else line.metric, line.source,
-                     *cells])  # fmt: skip
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
+    head = [["data", "", "", *titles], ["---"] * (3 + len(titles))]
+    body = [row for _, row in rows_of(lines, lambda text: f"**{text}**")]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [*head, *body]) + "\n"
 
 
 def to_latex(lines: Sequence[Line], titles: Sequence[str], caption: str) -> str:
     body: list[str] = []
-    for line, first, again in with_context(lines):
+    for first, row in rows_of(lines, lambda text: rf"\textbf{{{text}}}"):
         if first and body:
             body.append(r"\midrule")
-        cells = [rf"\textbf{{{cell.text}}}" if cell.bold else cell.text for cell in line.cells]
-        row = [line.dataset.upper() if first else "", "" if again else line.metric, line.source]
-        body.append(" & ".join([*row, *cells]).replace("%", r"\%") + r" \\")
-    head = " & ".join(["", "", "", *titles]) + r" \\"
+        body.append(" & ".join(row).replace("%", r"\%") + r" \\")
     return "\n".join(
         [
             "% needs the packages booktabs and graphicx",
@@ -148,7 +174,7 @@ def to_latex(lines: Sequence[Line], titles: Sequence[str], caption: str) -> str:
             r"\centering\resizebox{\textwidth}{!}{",
             rf"\begin{{tabular}}{{lll{'c' * len(titles)}}}",
             r"\toprule",
-            head,
+            " & ".join(["", "", "", *titles]) + r" \\",
             r"\midrule",
             *body,
             r"\bottomrule",
@@ -159,11 +185,17 @@ def to_latex(lines: Sequence[Line], titles: Sequence[str], caption: str) -> str:
     )
 
 
-def with_context(lines: Sequence[Line]) -> Iterable[tuple[Line, bool, bool]]:
-    """Each line, whether its data set is new, and whether its metric is the line before's."""
-    before: Line | None = None
-    for line in lines:
-        first = before is None or before.dataset != line.dataset
-        again = before is not None and not first and before.metric == line.metric
-        yield line, first, again
-        before = line
+def to_terminal(lines: Sequence[Line], titles: Sequence[str], title: str, width: int) -> Table:
+    """A table for people at a screen; without the sds where that is too narrow for them."""
+    titled = ["data", "", "", *titles]
+    whole = [row for _, row in rows_of(lines, str)]
+    widths = [max(map(len, column)) for column in zip(titled, *whole, strict=True)]
+    short = sum(widths) + 3 * len(widths) + 1 > width
+    table = Table(title=title, title_justify="left")
+    for heading in titled:
+        table.add_column(heading, no_wrap=True)
+    for first, row in rows_of(lines, lambda text: f"[bold]{text}[/bold]", short):
+        if first:
+            table.add_section()
+        table.add_row(*row, style="dim" if row[2] == "paper" else None)
+    return table

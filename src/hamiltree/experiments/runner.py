@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from sklearn.exceptions import ConvergenceWarning
 
 from ..datasets import Split
-from .store import Config, Result, Store
+from .store import Config, Result, Store, key_of
 
 LINE_SECONDS = 15.0
 """Where the progress is not shown on a terminal, a line so often."""
@@ -47,9 +47,8 @@ def complete(jobs: Sequence[Job], store: Store, n_jobs: int, console: Console, w
     Jobs of the same kind should be spread over the sequence: the time left is judged by the
     number of jobs that are done.
     """
-    todo = store.missing(job.config for job in jobs)
-    wanted = {id(config) for config in todo}
-    left = [job for job in jobs if id(job.config) in wanted]
+    there = store.keys()
+    left = [job for job in jobs if key_of(job.config) not in there]
     if not left:
         console.print(f"{what}: all {len(jobs)} are there already")
         return

@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -101,9 +101,8 @@ class Store:
         with np.load(io.BytesIO(row[1]), allow_pickle=False) as stored:
             return Result(json.loads(row[0]), {name: stored[name] for name in stored.files})
 
-    def missing(self, configs: Iterable[Config]) -> list[Config]:
-        known = {key for (key,) in self._database.execute("SELECT key FROM runs")}
-        return [config for config in configs if key_of(config) not in known]
+    def keys(self) -> set[str]:
+        return {key for (key,) in self._database.execute("SELECT key FROM runs")}
 
     def close(self) -> None:
         self._database.close()
