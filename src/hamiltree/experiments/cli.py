@@ -58,10 +58,9 @@ def tables(
 ) -> None:
     """Tables 1 and 2, and what the paper could not give, beside its numbers."""
     with _opened(out) as store:
-        configs = restart_configs(
-            _splits(datasets, data_dir), _chosen(methods, METHODS, "method"), _preset(preset),
-            restarts, shorten,
-        )  # fmt: skip
+        chosen = _chosen(methods, METHODS, "method")
+        splits = _splits(datasets, data_dir)
+        configs = restart_configs(splits, chosen, _preset(preset), restarts, shorten)
         complete(restart_jobs(configs), store, jobs, console, "runs")
         runs = collect(configs, store)
         summary = summary_table(runs)
@@ -105,10 +104,9 @@ def figures(
 
     matplotlib.use("Agg")
     with _opened(out) as store:
-        configs = restart_configs(
-            _splits(datasets, data_dir), _chosen(methods, METHODS, "method"), _preset(preset),
-            restarts, shorten,
-        )  # fmt: skip
+        chosen = _chosen(methods, METHODS, "method")
+        splits = _splits(datasets, data_dir)
+        configs = restart_configs(splits, chosen, _preset(preset), restarts, shorten)
         complete(restart_jobs(configs), store, jobs, console, "runs")
         complete(burn_in_jobs(configs), store, jobs, console, "burn-ins")
         runs = collect(configs, store)
@@ -181,10 +179,8 @@ def splits(
 ) -> None:
     """The comparison over many splits, with a pruned CART and a random forest beside."""
     with _opened(out) as store:
-        work = split_jobs(
-            _splits(datasets, data_dir), _chosen(methods, METHODS, "method"), number, chains,
-            shorten,
-        )  # fmt: skip
+        chosen = _chosen(methods, METHODS, "method")
+        work = split_jobs(_splits(datasets, data_dir), chosen, number, chains, shorten)
         complete(work, store, jobs, console, "fits")
         table = splits_table(work, store)
     summary = summary_of_splits(table)

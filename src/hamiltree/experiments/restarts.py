@@ -10,7 +10,7 @@ import numpy as np
 from .. import run
 from ..core.record import drain, record_tree
 from ..datasets import Split
-from ..draws import RunInfo
+from ..draws import RunInfo, take
 from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
 from ..posterior import Posterior
 from .configurations import (
@@ -93,8 +93,7 @@ def run_restart(config: Config, split: Split) -> Result:
     """Fit and measure; CGM and WU also give their scores in burn-in."""
     posterior = fitted(config, split)
     cut = config["cut"]
-    kept = posterior.taken(np.arange(cut, posterior.n_draws)) if cut else posterior
-    values, arrays = measure(kept, split)
+    values, arrays = measure(_without_burn_in(posterior, cut) if cut else posterior, split)
     values |= acceptance_measures(posterior.info)
     values["seconds"] = posterior.info.seconds
     if posterior.log_evidence is not None:
@@ -103,6 +102,11 @@ def run_restart(config: Config, split: Split) -> Result:
         scores = single_tree_scores(posterior, split)
         arrays["score_by_iteration"] = scores.mean(axis=1)
     return Result(values, arrays)
+
+
+def _without_burn_in(posterior: Posterior, cut: int) -> Posterior:
+    draws = take(posterior.draws, np.arange(cut, posterior.n_draws))
+    return Posterior(draws, posterior.info, posterior.preprocessing, posterior.settings)
 
 
 def burn_in_config(config: Config) -> Config:
