@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -141,6 +142,18 @@ def test_acceptance_counts_the_whole_chain_and_staying():
     assert values["acceptance_pct"] == pytest.approx(100 * 14 / 20)
     assert values["acceptance_grow_pct"] == pytest.approx(100 / 7)
     assert values["acceptance_iteration_pct"] == 100
+
+
+def test_leaves_without_the_constant_are_those_of_the_posterior_without_it():
+    leaves = np.array([[2, 3, 3, 5]])
+    posterior = SimpleNamespace(
+        n_classes=3, n_leaves=leaves, weights=np.full((1, 4), 0.25),
+        settings=SimpleNamespace(class_prior=1.0),
+    )  # fmt: skip
+    # Gamma(3) = 2 a leaf: draws weigh 2^-leaves
+    weights = 0.5 ** leaves[0]
+    expected = weights @ leaves[0] / weights.sum()
+    assert measures.leaves_without_constant(posterior) == pytest.approx(expected)
 
 
 @pytest.fixture(scope="module")

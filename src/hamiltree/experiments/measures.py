@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error
 
@@ -80,6 +80,8 @@ def measure(posterior: Posterior, split: Split) -> tuple[dict[str, float], dict[
         if part == "test":
             arrays["score_by_row"] = weights @ scores
     values["leaves"], values["leaves_sd"] = weighted_moments(posterior.n_leaves.ravel(), weights)
+    if posterior.n_classes > 2 and posterior.settings.method in HMC:
+        values["leaves_without_constant"] = leaves_without_constant(posterior)
     values |= predictive_measures(posterior, split.X_test, split.y_test)
     rows = np.linspace(0, len(split.y_test) - 1, min(N_MONITORED, len(split.y_test))).round()
     arrays["monitor"] = _monitored(posterior, split.X_test[rows.astype(int)])
@@ -92,6 +94,18 @@ def measure(posterior: Posterior, split: Split) -> tuple[dict[str, float], dict[
 def weighted_moments(values: NDArray[Any], weights: FloatArray) -> tuple[float, float]:
     mean = float(weights @ values)
     return mean, float(np.sqrt(weights @ (values - mean) ** 2))
+
+
+def leaves_without_constant(posterior: Posterior) -> float:
+    """Mean leaves of the posterior that the authors' code samples, by weighting the draws anew.
+
+    Its likelihood of classes leaves out log Gamma(A) - sum log Gamma(alpha_m), once a leaf.
+    """
+    prior = np.broadcast_to(posterior.settings.class_prior, posterior.n_classes)
+    constant = gammaln(prior.sum()) - gammaln(prior).sum()
+    leaves = posterior.n_leaves.ravel()
+    weights = posterior.weights.ravel() * np.exp(-constant * (leaves - leaves.min()))
+    return float(weights @ leaves / weights.sum())
 
 
 def ensemble_score(posterior: Posterior, X: FloatArray, y: NDArray[Any]) -> float:

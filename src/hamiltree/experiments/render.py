@@ -33,6 +33,7 @@ PAPER_METRICS = (
     Metric("ensemble_train_mse", "train MSE, all trees", 4, -1),
     Metric("ensemble_test_mse", "test MSE, all trees", 4, -1),
     Metric("leaves", "leaves", 2, -1),
+    Metric("leaves_without_constant", "leaves, authors' likelihood", 2, 0, sd=False),
     Metric("acceptance_pct", "acceptance, %", 2, +1, sd=False),
     Metric("acceptance_iteration_pct", "acceptance an iteration, %", 2, +1, sd=False),
 )
