@@ -12,6 +12,10 @@ from rich.table import Table
 from .configurations import METHODS, REFERENCES
 
 
+ROUNDING = 1e-12
+"""An sd below this is 0."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """How a metric is called and written, and which way is better (0: neither)."""
@@ -136,7 +140,7 @@ def _text(metric: Metric, mean: float, sd: float) -> str:
     text = f"{mean:.{metric.digits}f}"
     if not metric.sd or np.isnan(sd):
         return text
-    small = 0 < sd < 0.5 * 10.0**-metric.digits
+    small = ROUNDING < sd < 0.5 * 10.0**-metric.digits
     return f"{text} ({sd:.0e})" if small else f"{text} ({sd:.{metric.digits}f})"
 
 

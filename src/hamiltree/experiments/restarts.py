@@ -89,8 +89,21 @@ def fitted(config: Config, split: Split) -> Posterior:
     return posterior
 
 
+_compiled: set[tuple[str, str, bool]] = set()
+
+
+def _compile(config: Config, split: Split) -> None:
+    """Make, or load, the compiled code before it is timed, once a process."""
+    what = (config["method"], config["preset"], split.n_classes > 0)
+    if what not in _compiled:
+        estimator = estimator_of(config, split).set_params(n_warmup=0, n_draws=1)
+        estimator.fit(split.X, split.y)
+        _compiled.add(what)
+
+
 def run_restart(config: Config, split: Split) -> Result:
     """Fit and measure; CGM and WU also give their scores in burn-in."""
+    _compile(config, split)
     posterior = fitted(config, split)
     cut = config["cut"]
     values, arrays = measure(_without_burn_in(posterior, cut) if cut else posterior, split)
