@@ -11,7 +11,6 @@ from rich.table import Table
 
 from .configurations import METHODS, REFERENCES
 
-
 ROUNDING = 1e-12
 """An sd below this is 0."""
 
