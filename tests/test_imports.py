@@ -20,6 +20,7 @@ LAYERS = [
     ["run", "preprocess", "datasets"],
     ["tree", "diagnostics", "stored", "storage", "plots", "posterior"],
     ["parameters", "estimators"],
+    ["experiments"],
     ["cli"],
     ["__init__", "__main__"],
 ]

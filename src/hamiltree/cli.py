@@ -18,6 +18,7 @@ from sklearn.model_selection import train_test_split
 from . import __version__
 from .datasets import load_bcw
 from .estimators import BayesianTreeClassifier
+from .experiments.cli import app as paper
 from .posterior import Posterior
 from .tree import Tree
 
@@ -26,6 +27,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+app.add_typer(paper, name="paper")
 console = Console(highlight=False, soft_wrap=True)
 
 
