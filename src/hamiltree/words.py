@@ -1,0 +1,81 @@
+"""A posterior in a sentence or two, for someone who will read no table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .draws import FloatArray
+
+if TYPE_CHECKING:
+    from .posterior import Posterior
+
+NAMED = 3
+"""Features that the sentence names."""
+WORTH_NAMING = 0.1
+"""Share of the trees that must use a feature for it to be named."""
+
+
+def summary_sentence(posterior: Posterior) -> str:
+    """What the trees say, then whether to believe it."""
+    return f"{finding(posterior)} {posterior.diagnose().sentence}"
+
+
+def finding(posterior: Posterior) -> str:
+    """What the sampled trees have in common."""
+    shares = np.bincount(posterior.n_leaves.ravel(), weights=posterior.weights.ravel())
+    likely = int(shares.argmax())
+    leaves = "leaf" if likely == 1 else "leaves"
+    certain = shares[likely] > 0.995
+    sizes = (
+        f"Every sampled tree has {likely} {leaves}"
+        if certain
+        else f"The sampled trees have {_range(shares)}, most often {likely} ({_percent(shares[likely])})"
+    )
+    if posterior.draws.weights.shape[1]:
+        return f"{sizes}; every split weighs all columns together."
+    use = share_of_trees(posterior)
+    order = [int(j) for j in np.argsort(-use, kind="stable") if use[j] >= WORTH_NAMING]
+    if not order:
+        return f"{sizes}; hardly any of them finds a column worth splitting on."
+    names = posterior.preprocessing.feature_names
+    parts = [f"{names[j]} ({_percent(use[j])} of the trees)" for j in order[:NAMED]]
+    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    verb = "they split mostly on" if not certain else "it splits mostly on"
+    return f"{sizes}; {verb} {listed}."
+
+
+def share_of_trees(posterior: Posterior) -> FloatArray:
+    """Posterior probability that a tree splits on each input column at least once, [column]."""
+    used = trees_with(posterior)
+    share = np.zeros(len(posterior.preprocessing.feature_names))
+    share[posterior.preprocessing.used] = posterior.weights.ravel() @ used
+    return share
+
+
+def trees_with(posterior: Posterior) -> FloatArray:
+    """Whether each tree splits on each used column, [tree, used column] of 0 and 1.
+
+    For HMC-DFI, whose splits use every column, all ones but for trees without a split.
+    """
+    d, p = posterior.draws, len(posterior.preprocessing.used)
+    n_splits = d.n_leaves.ravel() - 1
+    if d.weights.shape[1]:
+        return np.repeat((n_splits > 0).astype(np.float64)[:, None], p, axis=1)
+    used = np.zeros((len(n_splits), p))
+    used[np.repeat(np.arange(len(n_splits)), n_splits), d.feature] = 1.0
+    return used
+
+
+def _range(shares: FloatArray) -> str:
+    """The central 90 % of the numbers of leaves."""
+    low, high = np.searchsorted(np.cumsum(shares), [0.05, 0.95])
+    return f"{low} to {high} leaves" if low < high else f"about {low} leaves"
+
+
+def _percent(share: float) -> str:
+    """Without claiming certainty that rounding made."""
+    if 0.995 <= share < 1:
+        return "over 99 %"
+    return f"{share:.0%}".replace("%", " %")
