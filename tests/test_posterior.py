@@ -98,7 +98,7 @@ def test_a_row_at_the_threshold_of_a_hard_split_goes_left():
     )
     columns = np.zeros((P, 3))
     columns[1] = [0.5, np.nextafter(0.5, 1), 0.4]
-    forest = Posterior(draws, post.info, post.preprocessing, post.settings)._forest
+    forest = Posterior(draws, post.info, post.preprocessing, post.settings).forest
     assert most_likely_leaf(forest, columns).tolist() == [[0, 1, 0]]
 
 

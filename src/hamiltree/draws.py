@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,23 @@ class Draws:
     training rows; NaN for classification."""
     weights_of_draws: FloatArray
     """Sums to 1; uniform for Markov chains."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The rows that the trees were sampled from, as the user gave them."""
+
+    X: FloatArray
+    """[n, all columns] in the user's units, constant columns included."""
+    y: NDArray[Any]
+    """[n]; class codes 0 .. K - 1, or targets in the user's units."""
+
+
+def places(draws: Draws, t: int) -> tuple[slice, slice, slice]:
+    """Where the nodes, splits and leaves of tree t stand in the flat arrays."""
+    first, last = int(draws.node_offset[t]), int(draws.node_offset[t + 1])
+    splits = slice((first - t) // 2, (last - t - 1) // 2)
+    return slice(first, last), splits, slice((first + t) // 2, (last + t + 1) // 2)
 
 
 def take(draws: Draws, index: IntArray) -> Draws:

@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import run
-from .draws import FloatArray
+from .draws import FloatArray, TrainingData
 from .parameters import CONSTRAINTS, SETTING_NAMES, check, check_positive, documented
 from .posterior import Posterior
 from .preprocess import Preprocessing, learn
@@ -111,7 +111,11 @@ class _BayesianTree(BaseEstimator, ABC):
             problem, settings, **lengths, n_jobs=self.n_jobs, seed=seed, progress=self.progress
         )
         provenance = {**lengths, "seed": seed}
-        posterior = Posterior(draws, info, preprocessing, settings, provenance=provenance)
+        known = np.asarray(target, np.float64) if n_classes == 0 else coded
+        training = TrainingData(rows.copy(), known.copy())  # whatever becomes of the caller's
+        posterior = Posterior(
+            draws, info, preprocessing, settings, provenance=provenance, training=training
+        )
         monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
         self.posterior_ = posterior.monitored_at(rows[monitored.astype(int)], n_jobs=self.n_jobs)
         self._warn_of_the_run(lengths["n_draws"])

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import storage
+from .consensus import (
+    Shape,
+    SplitCensus,
+    best_draw,
+    likeliest_shapes,
+    representative_draw,
+    shape_text,
+)
 from .core.predict import (
     Forest,
     mixture_quantiles,
@@ -18,7 +27,7 @@ from .core.predict import (
     tree_predictions,
 )
 from .diagnostics import Diagnosis, diagnose, mean_sd, summarise, to_datatree
-from .draws import Draws, FloatArray, IntArray, RunInfo, take
+from .draws import Draws, FloatArray, IntArray, RunInfo, TrainingData, places, take
 from .preprocess import Preprocessing
 from .settings import Settings
 from .tree import Tree, leaf_values
@@ -49,6 +58,8 @@ class Posterior:
         Predictions at fixed rows, by which ``diagnose`` compares the chains; see ``monitored_at``.
     provenance : mapping, optional
         Plain values worth keeping with the file, such as ``n_warmup`` and ``seed``.
+    training : TrainingData, optional
+        The rows that the trees were sampled from; see ``without_data``.
     """
 
     def __init__(
@@ -60,6 +71,7 @@ class Posterior:
         *,
         monitor: FloatArray | None = None,
         provenance: Mapping[str, Any] | None = None,
+        training: TrainingData | None = None,
     ) -> None:
         self.draws = draws
         self.info = info
@@ -67,6 +79,7 @@ class Posterior:
         self.settings = settings
         self.monitor = monitor
         self.provenance = dict(provenance or {})
+        self.training = training
 
     # ------------------------------------------------------------------ what was recorded
 
@@ -158,20 +171,63 @@ class Posterior:
         for name, index, length in (("chain", chain, self.n_chains), ("draw", draw, self.n_draws)):
             if not -length <= index < length:
                 raise IndexError(f"{name} {index} is out of range: there are {length}")
-        d, t = self.draws, (chain % self.n_chains) * self.n_draws + draw % self.n_draws
-        first, last = int(d.node_offset[t]), int(d.node_offset[t + 1])
-        splits = slice((first - t) // 2, (last - t - 1) // 2)
-        leaves = slice((first + t) // 2, (last + t + 1) // 2)
-        return Tree(
-            size=d.size[first:last],
-            feature=d.feature[splits],
-            threshold=d.threshold[splits],
-            weights=d.weights[splits],
-            leaf=d.leaf[leaves],
-            h=d.h,
-            preprocessing=self.preprocessing,
-            settings=self.settings,
-        )
+        return self._tree((chain % self.n_chains) * self.n_draws + draw % self.n_draws)
+
+    # ------------------------------------------------------------------ one tree to read
+
+    def best_tree(self) -> Tree:
+        """The draw of highest log posterior; of equals the first.
+
+        Leaf means of regression are at their posterior means given the tree; the draws themselves
+        are those of ``tree(chain, draw)``. The same holds for the trees of the methods below.
+        """
+        return self._tree(best_draw(self)).settled()
+
+    def representative_tree(self) -> Tree:
+        """The draw that predicts most like all others: the nearest to the posterior mean.
+
+        The distance of two trees is the mean squared difference of their predictions (class
+        probabilities, or means as drawn) at up to 256 training rows, evenly spaced; all draws
+        take part, by their weights.
+
+        Raises
+        ------
+        ValueError
+            If the training data were left out of the posterior.
+        """
+        columns = self.preprocessing.to_unit(self.data("representative_tree").X)
+        return self._tree(representative_draw(self, columns)).settled()
+
+    def shapes(self, n: int = 5) -> list[Shape]:
+        """The ``n`` most probable shapes of tree, likeliest first, each with its best tree.
+
+        A shape is the topology and the feature of each split, thresholds left aside; for HMC-DFI
+        the topology alone. Probabilities are shares of the draws, by their weights.
+        """
+        found = []
+        for probability, numbers in likeliest_shapes(self, n):
+            best = numbers[self.log_posterior.ravel()[numbers].argmax()]
+            tree = self._tree(int(best)).settled()
+            found.append(Shape(probability, len(numbers), tree, shape_text(tree)))
+        return found
+
+    def data(self, purpose: str) -> TrainingData:
+        """The training data; a ``ValueError`` that names the purpose where they were left out."""
+        if self.training is None:
+            raise ValueError(
+                f"{purpose} needs the training data, which were left out of this posterior"
+            )
+        return self.training
+
+    def without_data(self) -> Posterior:
+        """A copy without the training rows, for files that others may see.
+
+        It predicts and diagnoses the same; what needs the rows says so.
+        """
+        return Posterior(
+            self.draws, self.info, self.preprocessing, self.settings,
+            monitor=self.monitor, provenance=self.provenance,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ predictions
 
@@ -182,7 +238,7 @@ class Posterior:
         """
         columns = self.preprocessing.to_unit(X)
         mean, _ = prediction_moments(
-            self._forest, self._leaf_values(), self.weights.ravel(), columns, n_jobs=n_jobs
+            self.forest, self.leaf_values(), self.weights.ravel(), columns, n_jobs=n_jobs
         )
         if self.n_classes:
             # Rounding, and nothing else, keeps the sums from 1.
@@ -197,11 +253,11 @@ class Posterior:
         The variance is that of the tree's prediction over the draws plus the mean of the noise's.
         """
         sigma, own = self._noise_sd(), self._leaf_sds()
-        values, weights = self._leaf_values(), self.weights.ravel()
+        values, weights = self.leaf_values(), self.weights.ravel()
         columns = self.preprocessing.to_unit(X)
         centre = values.mean()  # squares are summed about it, so that large means cancel nothing
         first, second = prediction_moments(
-            self._forest,
+            self.forest,
             values - centre,
             weights,
             columns,
@@ -212,7 +268,7 @@ class Posterior:
         if own is None:
             noise = weights @ sigma.ravel() ** 2
         else:
-            variance, _ = prediction_moments(self._forest, own**2, weights, columns, n_jobs=n_jobs)
+            variance, _ = prediction_moments(self.forest, own**2, weights, columns, n_jobs=n_jobs)
             noise = variance[:, 0]
         std = np.sqrt(spread + noise)
         user = self.preprocessing
@@ -228,7 +284,7 @@ class Posterior:
         """
         columns = self.preprocessing.to_unit(X)
         self._refuse_if_large(columns.shape[1] * max(1, self.n_classes) * 8)
-        out = tree_predictions(self._forest, self._leaf_values(), columns, n_jobs)
+        out = tree_predictions(self.forest, self.leaf_values(), columns, n_jobs)
         out = out.reshape(self.n_chains, self.n_draws, *out.shape[1:])
         return out if self.n_classes else self.preprocessing.y_to_user(out[..., 0])
 
@@ -240,13 +296,13 @@ class Posterior:
         """
         columns = self.preprocessing.to_unit(X)
         self._refuse_if_large(columns.shape[1] * 8)
-        values = self._leaf_values()
+        values = self.leaf_values()
         classes = self.preprocessing.classes
         if classes is None:
             answer = self.preprocessing.y_to_user(values[:, 0])
         else:
             answer = classes[values.argmax(axis=1)]
-        leaf = most_likely_leaf(self._forest, columns, n_jobs)
+        leaf = most_likely_leaf(self.forest, columns, n_jobs)
         n_trees = len(leaf)
         first_leaf = (self.draws.node_offset[:-1] + np.arange(n_trees)) // 2
         return answer[first_leaf[:, None] + leaf].reshape(self.n_chains, self.n_draws, -1)
@@ -262,13 +318,13 @@ class Posterior:
         sigma, own = self._noise_sd().reshape(1, -1), self._leaf_sds()
         levels = _levels(probabilities)
         columns = self.preprocessing.to_unit(X)
-        values, weights = self._leaf_values(), self.weights.ravel()
+        values, weights = self.leaf_values(), self.weights.ravel()
         out = np.empty((len(levels), columns.shape[1]))
         for rows in self._pieces(columns.shape[1], 4 * 8):
             part = np.ascontiguousarray(columns[:, rows])
-            means = tree_predictions(self._forest, values, part, n_jobs)[..., 0]
+            means = tree_predictions(self.forest, values, part, n_jobs)[..., 0]
             if own is not None:
-                sigma = tree_predictions(self._forest, own, part, n_jobs)[..., 0].T
+                sigma = tree_predictions(self.forest, own, part, n_jobs)[..., 0].T
             out[:, rows] = mixture_quantiles(
                 levels, np.ascontiguousarray(means.T), np.ascontiguousarray(sigma), weights, n_jobs
             )
@@ -295,7 +351,7 @@ class Posterior:
         out = np.empty((len(levels), columns.shape[1], self.n_classes))
         for rows in self._pieces(columns.shape[1], 3 * 8 * self.n_classes):
             part = np.ascontiguousarray(columns[:, rows])
-            draws = tree_predictions(self._forest, values, part, n_jobs)
+            draws = tree_predictions(self.forest, values, part, n_jobs)
             out[:, rows] = np.quantile(
                 draws, levels, axis=0, weights=self.weights.ravel(), method="inverted_cdf"
             )
@@ -321,7 +377,7 @@ class Posterior:
         out = np.empty((n_trees, n_rows), dtype=dtype)
         for rows in self._pieces(n_rows, 8 * (values.shape[1] + 2)):
             part = np.ascontiguousarray(columns[:, rows])
-            prediction = tree_predictions(self._forest, values, part, n_jobs)
+            prediction = tree_predictions(self.forest, values, part, n_jobs)
             if classes is None:
                 noise = rng.standard_normal(prediction.shape[:2])
                 own = prediction.shape[2] > 1
@@ -381,6 +437,7 @@ class Posterior:
         return Posterior(
             self.draws, self.info, self.preprocessing, self.settings,
             monitor=np.ascontiguousarray(predictions), provenance=self.provenance,
+            training=self.training,
         )  # fmt: skip
 
     # ------------------------------------------------------------------ for people and files
@@ -401,7 +458,7 @@ class Posterior:
         """Write everything to one NetCDF file, replacing it only once it is complete."""
         storage.write(
             path, self.draws, self.info, self.preprocessing, self.settings, self.monitor,
-            self.provenance,
+            self.provenance, self.training,
         )  # fmt: skip
 
     @classmethod
@@ -410,7 +467,7 @@ class Posterior:
         contents = storage.read(path)
         return cls(
             contents.draws, contents.info, contents.preprocessing, contents.settings,
-            monitor=contents.monitor, provenance=contents.provenance,
+            monitor=contents.monitor, provenance=contents.provenance, training=contents.training,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -422,13 +479,37 @@ class Posterior:
     # ------------------------------------------------------------------ details
 
     @property
-    def _forest(self) -> Forest:
+    def forest(self) -> Forest:
+        """The trees as routing takes them."""
         d = self.draws
         return Forest(d.node_offset, d.size, d.feature, d.threshold, d.weights, d.h)
 
-    def _leaf_values(self) -> FloatArray:
+    def leaf_values(self) -> FloatArray:
         """[leaves, K] class probabilities, or means in the model's units."""
         return leaf_values(self.draws.leaf, self.settings, self.n_classes)
+
+    def _tree(self, t: int) -> Tree:
+        """Tree number t of all chains together."""
+        nodes, splits, leaves = places(self.draws, t)
+        return Tree(
+            size=self.draws.size[nodes],
+            feature=self.draws.feature[splits],
+            threshold=self.draws.threshold[splits],
+            weights=self.draws.weights[splits],
+            leaf=self.draws.leaf[leaves],
+            h=self.draws.h,
+            preprocessing=self.preprocessing,
+            settings=self.settings,
+            sigma=float(self.draws.sigma.ravel()[t]),
+            training=self.training,
+            census=self._census,
+        )
+
+    @cached_property
+    def _census(self) -> SplitCensus | None:
+        if self.training is None:
+            return None
+        return SplitCensus(self.draws, self.preprocessing.to_unit(self.training.X))
 
     def _leaf_sds(self) -> FloatArray | None:
         """[leaves, 1] noise sd of each leaf, or None where a tree has one for all of them."""

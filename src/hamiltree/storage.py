@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import Draws, FloatArray, RunInfo
+from .draws import Draws, FloatArray, RunInfo, TrainingData
 from .preprocess import Preprocessing
 from .settings import Settings
 
@@ -46,6 +46,8 @@ ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "minimum": (np.float64, ("columns",)),
     "span": (np.float64, ("columns",)),
     "monitor": (np.float64, ("chain", "draw", "points")),
+    "training_x": (np.float64, ("rows", "inputs")),
+    "training_y": (np.float64, ("rows",)),
 }
 """Type and dimensions of each array in the file; ``rule_columns`` is 0 but for HMC-DFI."""
 
@@ -64,6 +66,7 @@ class Contents:
     settings: Settings
     monitor: FloatArray | None
     provenance: dict[str, Any]
+    training: TrainingData | None
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
@@ -86,6 +89,7 @@ def write(
     settings: Settings,
     monitor: FloatArray | None,
     provenance: Mapping[str, Any],
+    training: TrainingData | None,
 ) -> None:
     """Write a file that ``read`` understands; an existing one is replaced at the very end."""
     import netCDF4
@@ -96,6 +100,7 @@ def write(
             "settings": asdict(settings),
             "rule_columns": draws.weights.shape[1],
             "points": 0 if monitor is None else monitor.shape[2],
+            "rows": 0 if training is None else len(training.y),
             "feature_names": preprocessing.feature_names,
             "classes": _pack_labels(preprocessing.classes),
             "y_mean": preprocessing.y_mean,
@@ -112,6 +117,8 @@ def write(
     available = {**vars(preprocessing), **vars(draws)}
     if monitor is not None:
         available["monitor"] = monitor
+    if training is not None:
+        available |= {"training_x": training.X, "training_y": training.y}
     arrays = {
         name: np.asarray(available[name], dtype=dtype)
         for name, (dtype, _) in ARRAYS.items()
@@ -206,7 +213,8 @@ def _parse(file: Any, file_size: int) -> Contents:
     (lengths["columns"],) = file.variables["used"].shape
     lengths["rule_columns"] = int(metadata["rule_columns"])
     lengths["outputs"] = len(classes) if classes is not None else _leaf_width(file)
-    lengths["points"] = int(metadata["points"])
+    lengths["points"], lengths["rows"] = int(metadata["points"]), int(metadata["rows"])
+    lengths["inputs"] = len(metadata["feature_names"])
     arrays = {
         name: get(file.variables, name, dtype, tuple(lengths[d] for d in dimensions))
         for name, (dtype, dimensions) in ARRAYS.items()
@@ -239,7 +247,22 @@ def _parse(file: Any, file_size: int) -> Contents:
     _check_draws(draws, classes is not None)
     monitor = arrays["monitor"] if lengths["points"] else None
     _require(monitor is None or bool(np.isfinite(monitor).all()), "monitor is not finite")
-    return Contents(draws, info, preprocessing, settings, monitor, dict(metadata["provenance"]))
+    training = _unpack_training(arrays, classes) if lengths["rows"] else None
+    provenance = dict(metadata["provenance"])
+    return Contents(draws, info, preprocessing, settings, monitor, provenance, training)
+
+
+def _unpack_training(
+    arrays: Mapping[str, NDArray[Any]], classes: NDArray[Any] | None
+) -> TrainingData:
+    X, y = arrays["training_x"], arrays["training_y"]
+    _require(bool(np.isfinite(X).all() and np.isfinite(y).all()), "training data are not finite")
+    if classes is None:
+        return TrainingData(X, y)
+    codes = y.astype(np.int64)
+    known = (codes == y) & (codes >= 0) & (codes < len(classes))
+    _require(bool(known.all()), "training data have a class that does not exist")
+    return TrainingData(X, codes)
 
 
 def _leaf_width(file: Any) -> int:

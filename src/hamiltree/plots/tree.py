@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from ..tree_text import mean_text, rule_text
 from .style import MUTED, colour, readable_on, towards_white
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _place(
 
 
 def _rule_text(tree: Tree, node: dict[str, Any]) -> str:
-    left, right = tree.rule(node, softness=False).rsplit(" <= ", 1)
+    left, right = rule_text(tree.preprocessing, node).rsplit(" <= ", 1)
     if "weights" in node:  # a term a line, the operator at its end
         lines = left.replace(" + ", " +\n").replace("\n...", " ...").split("\n")
     else:
@@ -104,9 +105,7 @@ def _leaf_look(tree: Tree, leaf: dict[str, Any], means: tuple[float, float]) -> 
     if "mean" in leaf:
         low, high = means
         share = (leaf["mean"] - low) / (high - low) if high > low else 0.5
-        return tree.leaf_text(leaf).removeprefix("mean "), towards_white(
-            colour(0), 0.1 + 0.8 * share
-        )
+        return mean_text(tree.preprocessing, leaf), towards_white(colour(0), 0.1 + 0.8 * share)
     probabilities = leaf["probabilities"]
     best = max(range(len(probabilities)), key=probabilities.__getitem__)
     chance = 1 / len(probabilities)
