@@ -35,8 +35,6 @@ class Column:
     """One of ``KINDS``."""
     categories: tuple[str, ...] = ()
     """One-hot: sorted. Ordinal: from low to high. Number: none."""
-    typical: float | str = 0.0
-    """The median, or the commonest category: where a form to fill in starts."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -117,7 +115,6 @@ class Encoding:
                     name=_text(part["name"]),
                     kind=KINDS[KINDS.index(part["kind"])],
                     categories=tuple(_text(category) for category in part["categories"]),
-                    typical=_number_or_text(part["typical"]),
                 )
                 for part in stored["columns"]
             )
@@ -193,9 +190,9 @@ def _learn_column(
         left_out = texts[~texts.isin(order)]
         if len(left_out):
             raise TableError(f"the order of {name!r} leaves out {_counted(left_out)}")
-        return Column(name, "ordinal", tuple(order), str(texts.mode().iloc[0]))
+        return Column(name, "ordinal", tuple(order))
     if is_numeric(cells) and not codes:
-        return Column(name, "number", typical=float(cells.median()))
+        return Column(name, "number")
     texts = cells.map(as_text).astype(object)
     numbers = pandas.to_numeric(texts, errors="coerce").notna()
     if numbers.any() and not numbers.all() and not codes:
@@ -212,7 +209,7 @@ def _learn_column(
             f"such as {listed(categories, 3)}. If it is an identifier or free text, leave it out: "
             f"--drop {name!r}; if not: --max-categories {len(categories)}"
         )
-    return Column(name, "one-hot", tuple(categories), str(texts.mode().iloc[0]))
+    return Column(name, "one-hot", tuple(categories))
 
 
 def _odd(cells: pandas.Series) -> str:
@@ -242,8 +239,3 @@ def _text(value: Any) -> str:
         raise TypeError
     return value
 
-
-def _number_or_text(value: Any) -> float | str:
-    if isinstance(value, str):
-        return value
-    return float(value)

@@ -346,7 +346,7 @@ class Posterior:
         if not self.n_classes:
             raise AttributeError("class probabilities belong to classification")
         levels = _levels(probabilities)
-        values = self._sampled_probabilities(np.random.default_rng(seed))
+        values = self.sampled_probabilities(np.random.default_rng(seed))
         columns = self.preprocessing.to_unit(X)
         out = np.empty((len(levels), columns.shape[1], self.n_classes))
         for rows in self._pieces(columns.shape[1], 3 * 8 * self.n_classes):
@@ -371,7 +371,7 @@ class Posterior:
         self._refuse_if_large(n_rows * 8)
         rng = np.random.default_rng(seed)
         classes = self.preprocessing.classes
-        values = self.draws.leaf if classes is None else self._sampled_probabilities(rng)
+        values = self.draws.leaf if classes is None else self.sampled_probabilities(rng)
         n_trees = self.weights.size
         dtype = np.dtype(np.float64) if classes is None else classes.dtype
         out = np.empty((n_trees, n_rows), dtype=dtype)
@@ -522,7 +522,7 @@ class Posterior:
             raise AttributeError("sigma belongs to regression; this is a classification posterior")
         return self.draws.sigma
 
-    def _sampled_probabilities(self, rng: np.random.Generator) -> FloatArray:
+    def sampled_probabilities(self, rng: np.random.Generator) -> FloatArray:
         """[leaves, K]; class probabilities of the leaves drawn from their Dirichlet."""
         parameters = self.draws.leaf + np.asarray(self.settings.class_prior, dtype=np.float64)
         gammas = rng.standard_gamma(parameters)

@@ -31,7 +31,7 @@ def finding(posterior: Posterior) -> str:
     sizes = (
         f"Every sampled tree has {likely} {leaves}"
         if certain
-        else f"The sampled trees have {_range(shares)}, most often {likely} ({_percent(shares[likely])})"
+        else f"The sampled trees have {_range(shares)}, most often {likely} ({percent(shares[likely])})"
     )
     if posterior.draws.weights.shape[1]:
         return f"{sizes}; every split weighs all columns together."
@@ -40,7 +40,8 @@ def finding(posterior: Posterior) -> str:
     if not order:
         return f"{sizes}; hardly any of them finds a column worth splitting on."
     names = posterior.preprocessing.feature_names
-    parts = [f"{names[j]} ({_percent(use[j])} of the trees)" for j in order[:NAMED]]
+    parts = [f"{names[j]} ({percent(use[j])})" for j in order[:NAMED]]
+    parts[0] = parts[0].replace(" %)", " % of the trees)")
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
     verb = "they split mostly on" if not certain else "it splits mostly on"
     return f"{sizes}; {verb} {listed}."
@@ -74,8 +75,10 @@ def _range(shares: FloatArray) -> str:
     return f"{low} to {high} leaves" if low < high else f"about {low} leaves"
 
 
-def _percent(share: float) -> str:
-    """Without claiming certainty that rounding made."""
-    if 0.995 <= share < 1:
+def percent(share: float) -> str:
+    """A percentage that rounding never makes certain."""
+    if 0.995 < share < 1 - 1e-9:  # sums of weights reach 1 up to rounding
         return "over 99 %"
-    return f"{share:.0%}".replace("%", " %")
+    if 0 < share < 0.005:
+        return "under 1 %"
+    return f"{100 * share:.0f} %"

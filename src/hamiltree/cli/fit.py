@@ -66,6 +66,14 @@ def fit(
         bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
     ] = False,
     decimal: Annotated[str, typer.Option(help="Decimal mark of the CSV.")] = ".",
+    without_data: Annotated[
+        bool,
+        typer.Option(
+            "--without-data",
+            help="Keep the training rows out of the model file; some of tree, plot and report "
+            "need them.",
+        ),
+    ] = False,
     seed: Seed = 0,
     n_jobs: Annotated[int, typer.Option(help="Threads; -1 for all. Changes no draw.")] = -1,
     as_json: Json = False,
@@ -94,7 +102,7 @@ def fit(
     started = time.perf_counter()
     with warnings_as_notes(ConvergenceWarning):  # the summary says it
         model.fit(encoding.encode(frame), y.to_numpy() if kind == "regression" else labels(y))
-    posterior = model.posterior_
+    posterior = model.posterior_.without_data() if without_data else model.posterior_
     posterior.provenance |= {"data": data.name, "n_rows": len(frame), "table": encoding.to_dict()}
     posterior.save(output)
     if as_json:

@@ -7,7 +7,6 @@ Exit codes: 0 done; 1 the input cannot be used, said in words; 2 wrong usage of 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import warnings
@@ -20,8 +19,8 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from ..json_text import json_text
 from ..posterior import Posterior
-from ..storage import plain
 
 TRACEBACK = "HAMILTREE_TRACEBACK"
 """Environment variable; where it is set, an error shows where it was raised."""
@@ -84,19 +83,7 @@ def note(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Plain JSON on standard output; NaN and infinity, which JSON lacks, as null."""
-    out.file.write(json.dumps(finite(value), indent=2, default=plain, allow_nan=False) + "\n")
-
-
-def finite(value: Any) -> Any:
-    """The same value with None for every number that is not finite."""
-    if isinstance(value, dict):
-        return {key: finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(part) for part in value]
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    return value
+    out.file.write(json_text(value, indent=2) + "\n")
 
 
 @contextmanager

@@ -34,7 +34,7 @@ function wrapped(text, width, size, most, weight) {
   const fits = (line) => textWidth(line, size, weight) <= width;
   const lines = [];
   let line = "";
-  const words = text.split(/(?<=[\s_\-/=.,])/).flatMap((word) => broken(word, fits));
+  const words = text.split(/(?<=[\s_\-/=,])/).flatMap((word) => broken(word, fits));
   for (const word of words) {
     if (line && !fits((line + word).trimEnd())) {
       lines.push(line.trimEnd());

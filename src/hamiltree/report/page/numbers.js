@@ -25,7 +25,7 @@ function roughly(value, span) {
 
 /** A share as a percentage that never rounds to certainty. */
 function percent(share) {
-  if (share > 0.995 && share < 1) return "over 99 %";
+  if (share > 0.995 && share < 1 - 1e-9) return "over 99 %";
   if (share > 0 && share < 0.005) return "under 1 %";
   return `${Math.round(100 * share)} %`;
 }

@@ -2,7 +2,7 @@
 // node. Pointing at a node, or moving to it with the arrow keys, shows what is known about it;
 // a click, Enter or the space bar marks the path that its rows take.
 
-const NODE = { width: 128, gapX: 14, gapY: 46, padding: 8, line: 15, font: 12.5 };
+const NODE = { width: 128, wide: 190, gapX: 14, gapY: 46, padding: 8, line: 15, font: 12.5 };
 
 /**
  * Draws into `figure` and returns {show, route}: show(nodes) draws a tree, and route(reached) marks
@@ -26,11 +26,11 @@ function treeFigure(figure, data, options = {}) {
   }
 
   function draw() {
+    if (availableWidth(figure) < 100) return; // hidden, as in print
     width = availableWidth(figure);
     card.hidden = true;
-    const boxes = nodes.map((node) => boxOf(node, data));
-    const placed = place(nodes, boxes, width);
-    groups = nodes.map((node, i) => nodeGroup(node, boxes[i], placed, data));
+    const placed = place(nodes, data, width);
+    groups = nodes.map((node, i) => nodeGroup(node, placed.boxes[i], placed, data));
     const svg = svgElement("svg", {
       width: placed.width, height: placed.height, class: placed.outline ? "tree outline" : "tree",
       viewBox: `0 0 ${placed.width} ${placed.height}`, role: "tree",

@@ -1,76 +1,80 @@
 // The parts of a tree's drawing: what is written in a box, where boxes stand, how they look.
 
-/** Lines of text of a node and the size of its box. */
-function boxOf(node, data) {
-  const inner = NODE.width - 2 * NODE.padding;
+/** Lines of text of a node and the height of its box, `width` pixels wide. */
+function boxOf(node, data, width, outline) {
+  const inner = width - 2 * NODE.padding;
+  const side = outline && node.side ? `${node.side}: ` : "";
+  const lines = (text, most, weight) => wrapped(text, inner, NODE.font, most, weight);
   let title;
-  let detail;
+  let detail = [];
+  const notes = [];
   if (!node.leaf) {
-    const asked = question(node);
-    title = wrapped(asked.name, inner, NODE.font, node.terms ? 5 : 3, 600);
-    detail = wrapped(asked.test, inner, NODE.font, 2);
-  } else if (data.classes) {
-    const [best] = ranked(node, data);
-    title = wrapped(best.name, inner, NODE.font, 2, 600);
-    detail = [probability(best.value)];
+    const { name, test } = question(node);
+    if (outline) title = lines(`${side}${name} ${test}`, 6, 600);
+    else if (node.terms) title = name.split(/(?<= \+) /).flatMap((term) => lines(term, 2, 600));
+    else title = lines(name, 3, 600);
+    if (!outline) detail = lines(test, 2);
+    if (Number.isFinite(node.certainty)) notes.push(`${percent(node.certainty)} sure`);
   } else {
-    title = [roughly(node.mean, 4 * data.ySd)];
-    detail = [];
+    const best = data.classes ? ranked(node, data)[0] : null;
+    const value = best ? probability(best.value) : inUnits(node.mean, 4 * data.ySd);
+    const name = best ? best.name : "";
+    title = lines(`${side}${outline ? `${name} ${value}`.trim() : name || value}`, 2, 600);
+    if (!outline && best) detail = [value];
   }
-  if (node.leaf && Number.isFinite(node.rows)) detail.push(count(Math.round(node.rows), "row"));
-  const lines = title.length + detail.length;
-  const bar = node.leaf && !data.classes ? 12 : 8;
-  return { title, detail, height: lines * NODE.line + 2 * NODE.padding + bar };
+  if (node.leaf && Number.isFinite(node.rows)) notes.push(count(Math.round(node.rows), "row"));
+  const height = (title.length + detail.length + notes.length) * NODE.line + 2 * NODE.padding + 8;
+  return { title, detail, notes, height };
 }
 
-/** Positions of the boxes' top left corners, side by side if they fit into `width`. */
-function place(nodes, boxes, width) {
-  const depth = Math.max(...nodes.map((node) => node.depth));
+/** Boxes and the positions of their top left corners, side by side if they fit into `width`. */
+function place(nodes, data, width) {
   const leaves = nodes.filter((node) => node.leaf).length;
-  const wide = leaves * (NODE.width + NODE.gapX) - NODE.gapX + 4;
-  return wide <= width ? sideBySide(nodes, boxes, depth, wide) : outlined(nodes, boxes, width);
+  const box = nodes.some((node) => node.terms) ? NODE.wide : NODE.width;
+  const needed = leaves * (box + NODE.gapX) - NODE.gapX + 4;
+  if (needed > width) return outlined(nodes, data, width);
+  const boxes = nodes.map((node) => boxOf(node, data, box, false));
+  return sideBySide(nodes, boxes, needed, box);
 }
 
-function sideBySide(nodes, boxes, depth, width) {
+function sideBySide(nodes, boxes, width, box) {
+  const depth = Math.max(...nodes.map((node) => node.depth));
   const heights = Array.from({ length: depth + 1 }, (_, level) =>
     Math.max(...nodes.map((node, i) => (node.depth === level ? boxes[i].height : 0))));
   const tops = heights.map((_, level) =>
     2 + heights.slice(0, level).reduce((sum, h) => sum + h + NODE.gapY, 0));
-  const at = new Map();
+  const at = new Map(nodes.map((node) => [node, { x: 0, y: tops[node.depth] }]));
   let next = 2;
-  for (const node of [...nodes].reverse()) {
-    // Children come after their parent in preorder, so that in reverse they are placed first.
-    if (node.leaf) continue;
-    at.set(node, { x: 0, y: tops[node.depth] });
+  for (const node of nodes.filter((one) => one.leaf)) {
+    at.get(node).x = next;
+    next += box + NODE.gapX;
   }
-  for (const node of nodes) {
-    if (!node.leaf) continue;
-    at.set(node, { x: next, y: tops[node.depth] });
-    next += NODE.width + NODE.gapX;
+  // Children come after their parent in preorder, so that in reverse they are placed first.
+  for (const node of nodes.filter((one) => !one.leaf).reverse()) {
+    at.get(node).x = (at.get(node.yes).x + at.get(node.no).x) / 2;
   }
-  for (const node of [...nodes].reverse()) {
-    if (!node.leaf) at.get(node).x = (at.get(node.yes).x + at.get(node.no).x) / 2;
-  }
-  return finish(nodes, boxes, at, { outline: false, width, boxWidth: () => NODE.width });
+  return finish(nodes, boxes, at, { outline: false, width, boxWidth: () => box });
 }
 
-function outlined(nodes, boxes, width) {
+function outlined(nodes, data, width) {
   const indent = Math.min(22, width / (3 * Math.max(1, ...nodes.map((node) => node.depth))));
+  const left = (node) => 2 + indent * node.depth;
+  const boxWidth = (node) => Math.min(width - left(node) - 2, 340);
+  const boxes = nodes.map((node) => boxOf(node, data, boxWidth(node), true));
   const at = new Map();
   let y = 2;
   nodes.forEach((node, i) => {
-    at.set(node, { x: 2 + indent * node.depth, y });
-    y += boxes[i].height + 10;
+    at.set(node, { x: left(node), y });
+    y += boxes[i].height + 8;
   });
-  const boxWidth = (node) => Math.min(width - at.get(node).x - 2, 320);
   return finish(nodes, boxes, at, { outline: true, width, boxWidth, indent });
 }
 
 function finish(nodes, boxes, at, layout) {
   const heightOf = new Map(nodes.map((node, i) => [node, boxes[i].height]));
-  const height = Math.max(...nodes.map((node) => at.get(node).y + heightOf.get(node))) + 4;
+  const height = Math.max(...nodes.map((node) => at.get(node).y + heightOf.get(node))) + 20;
   const rows = nodes[0].rows;
-  return { ...layout, at, heightOf, height, rows, order: new Map(nodes.map((node, i) => [node, i])) };
+  return { ...layout, boxes, at, heightOf, height, rows, order: new Map(nodes.map((node, i) => [node, i])) };
 }
 
 /** The line from a node's parent to it, with "yes" or "no", thicker the more rows take it. */
@@ -87,9 +91,10 @@ function edgeOf(node, placed) {
     d = `M${x},${from.y + placed.heightOf.get(node.parent)}V${y}H${to.x}`;
     label = null;
   } else {
-    const x1 = from.x + NODE.width / 2;
+    const half = placed.boxWidth(node) / 2;
+    const x1 = from.x + half;
     const y1 = from.y + placed.heightOf.get(node.parent);
-    const x2 = to.x + NODE.width / 2;
+    const x2 = to.x + half;
     const middle = (y1 + to.y) / 2;
     d = `M${x1},${y1}C${x1},${middle} ${x2},${middle} ${x2},${to.y}`;
     label = { x: (x1 + x2) / 2 + (node.side === "yes" ? -16 : 16), y: middle + 1 };
@@ -114,15 +119,18 @@ function nodeGroup(node, box, placed, data) {
   if (node.leaf) shape.style.setProperty("--fill", leafColour(node, data));
   group.append(shape);
   let line = y + NODE.padding + NODE.line - 3;
-  const write = (text, kind) => {
-    group.append(svgElement("text", { x: middle, y: line, class: kind }, text));
-    line += NODE.line;
-  };
-  const side = placed.outline && node.side ? `${node.side}: ` : "";
-  box.title.forEach((text, i) => write(i ? text : side + text, "title"));
-  box.detail.forEach((text) => write(text, "detail"));
+  const anchor = placed.outline ? x + NODE.padding : middle;
+  for (const kind of ["title", "detail", "notes"]) {
+    for (const text of box[kind]) {
+      group.append(svgElement("text", { x: anchor, y: line, class: kind }, text));
+      line += NODE.line;
+    }
+  }
   group.append(...bars(node, data, x + NODE.padding, y + box.height, width - 2 * NODE.padding));
-  group.append(svgElement("text", { x: x + width - 6, y: y + 13, class: "reached" }));
+  // How much of a typed row ends here: under the leaf, or at the end of its line.
+  group.append(svgElement("text", placed.outline
+    ? { x: x + width - NODE.padding, y: y + NODE.padding + NODE.line - 3, class: "reached" }
+    : { x: middle, y: y + box.height + 14, class: "reached" }));
   return group;
 }
 
