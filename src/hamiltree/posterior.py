@@ -15,6 +15,7 @@ from .consensus import (
     Shape,
     SplitCensus,
     best_draw,
+    co_leaf,
     likeliest_shapes,
     representative_draw,
     shape_text,
@@ -27,7 +28,7 @@ from .core.predict import (
     tree_predictions,
 )
 from .diagnostics import Diagnosis, diagnose, mean_sd, summarise, to_datatree
-from .draws import Draws, FloatArray, IntArray, RunInfo, TrainingData, places, take
+from .draws import Draws, FloatArray, IntArray, RunInfo, TrainingData, places, systematic, take
 from .preprocess import Preprocessing
 from .settings import Settings
 from .tree import Tree, leaf_values
@@ -39,6 +40,7 @@ MEMORY_LIMIT = 4 * 2**30
 """Bytes; a result larger than this is refused with advice instead of made."""
 SCRATCH = 256 * 2**20
 """Bytes; arrays over draws and rows that only serve a result are made in pieces of this size."""
+SIMILARITY_DRAWS = 2000
 
 Seed = int | np.random.Generator | np.random.SeedSequence | None
 
@@ -420,6 +422,22 @@ class Posterior:
         draws = take(self.draws, np.asarray(index, dtype=np.int64))
         info = RunInfo({}, {}, self.info.seconds, self.info.interrupted)
         return Posterior(draws, info, self.preprocessing, self.settings)
+
+    def equally_weighted(self, most: int | None = None) -> Posterior:
+        """The trees as one chain of equal weights, evenly spaced, at most ``most`` of them.
+
+        Trees of a weighted posterior are repeated, or left out, by their weights.
+        """
+        n = self.weights.size if most is None else min(most, self.weights.size)
+        return self.taken(systematic(self.weights, n))
+
+    def similarity(self, X: ArrayLike) -> FloatArray:
+        """Probability that two rows end in the same leaf, over at most 2,000 draws, [row, row]."""
+        chosen = self.equally_weighted(SIMILARITY_DRAWS)
+        columns = self.preprocessing.to_unit(X)
+        n_rows = columns.shape[1]
+        self._refuse_if_large(n_rows * int(self.n_leaves.max()) * 8)
+        return co_leaf(chosen.forest, chosen.weights.ravel(), columns)
 
     def monitored_at(self, X: ArrayLike, *, n_jobs: int | None = None) -> Posterior:
         """A copy that keeps its predictions at the rows ``X`` for ``diagnose``.
