@@ -20,8 +20,11 @@ LAYERS = [
     ["run", "preprocess", "datasets"],
     [
         "consensus",
+        "datatree",
         "diagnostics",
+        "ensemble",
         "leaf_posterior",
+        "onnx_export",
         "plots",
         "posterior",
         "storage",

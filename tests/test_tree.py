@@ -125,7 +125,7 @@ def test_plots_of_a_posterior(seed):
     expected = [(post.n_leaves == size).mean() for size in sizes]
     np.testing.assert_allclose(heights, expected, atol=1e-12)
     assert len(ax.lines) == 3
-    upper, lower = plot_trace(post)
+    upper, lower = plot_trace(post), plot_trace(post, "n_leaves")
     np.testing.assert_array_equal(upper.lines[1].get_ydata(), post.log_posterior[1])
     np.testing.assert_array_equal(lower.lines[2].get_ydata(), post.n_leaves[2])
     assert plot_leaves(post, plt.figure().add_subplot()).get_xlabel() == "number of leaves"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.predict import tree_predictions
+from .core.predict import Forest, tree_predictions
 from .draws import Draws, FloatArray, IntArray, places, take
 
 if TYPE_CHECKING:
@@ -124,6 +124,38 @@ def representative_draw(posterior: Posterior, columns: FloatArray) -> int:
     distance = np.einsum("trk,trk->t", predictions, predictions)
     distance[weights == 0] = np.inf
     return int(distance.argmin())
+
+
+def shares_of_splits(draws: Draws, columns: IntArray) -> FloatArray:
+    """Share of each tree's splits that are on these used columns, [tree, column]; HMC-DF.
+
+    0 for trees without splits.
+    """
+    n_splits = draws.n_leaves.ravel() - 1
+    tree_of_split = np.repeat(np.arange(n_splits.size), n_splits)
+    counts = [
+        np.bincount(tree_of_split[draws.feature == column], minlength=n_splits.size)
+        for column in columns
+    ]
+    shares: FloatArray = np.stack(counts, axis=1) / np.maximum(n_splits, 1)[:, None]
+    return shares
+
+
+def co_leaf(forest: Forest, weights: FloatArray, columns: FloatArray) -> FloatArray:
+    """Probability that two rows end in the same leaf of a tree, over trees, [row, row].
+
+    Each row is sent down a soft tree on its own, so that a row in doubt is with itself in one leaf
+    with probability sum_k phi_k^2, below 1.
+    """
+    n_leaves = (np.diff(forest.node_offset) + 1) // 2
+    number = np.arange(n_leaves.sum()) - np.repeat(np.cumsum(n_leaves) - n_leaves, n_leaves)
+    which = np.zeros((len(number), n_leaves.max()))
+    which[np.arange(len(number)), number] = 1.0
+    phi = tree_predictions(forest, which, columns)  # [tree, row, leaf]
+    phi *= np.sqrt(weights)[:, None, None]
+    flat = np.moveaxis(phi, 1, 0).reshape(columns.shape[1], -1)
+    together: FloatArray = flat @ flat.T
+    return together
 
 
 def likeliest_shapes(posterior: Posterior, n: int) -> list[tuple[float, IntArray]]:

@@ -98,6 +98,17 @@ def take(draws: Draws, index: IntArray) -> Draws:
     )
 
 
+def systematic(weights: FloatArray, n: int, start: float = 0.5) -> IntArray:
+    """``n`` numbers of trees, each as often as its weight says, but for rounding, in order.
+
+    ``start`` in [0, 1) shifts the grid of the sums of weights that are picked. Equal weights and
+    as many numbers as trees give every tree once.
+    """
+    positions = (np.arange(n) + start) / n
+    sums = np.cumsum(weights.ravel())
+    return np.minimum(np.searchsorted(sums / sums[-1], positions), weights.size - 1)
+
+
 @dataclass(frozen=True)
 class RunInfo:
     """What a person reads of a run; nothing here is needed to predict."""

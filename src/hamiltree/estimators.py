@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import run
-from .draws import FloatArray, TrainingData
+from .draws import FloatArray, TrainingData, systematic
 from .parameters import CONSTRAINTS, SETTING_NAMES, check, check_positive, documented
 from .posterior import Posterior
 from .preprocess import Preprocessing, learn
@@ -165,9 +165,8 @@ class _BayesianTree(BaseEstimator, ABC):
             raise ValueError(f"n_samples must be at least 1, got {n_samples}")
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        # Systematic resampling: equal weights and n_samples = draws use every draw once, in order.
-        positions = (np.arange(n_samples) + rng.random()) / n_samples
-        draw = np.minimum(np.searchsorted(np.cumsum(weights), positions), len(weights) - 1)
+        # equal weights and n_samples = draws use every draw once, in order
+        draw = systematic(weights, n_samples, rng.random())
         chosen = self.posterior_.taken(draw)
         return chosen.sample_predictive(rows, rng, n_jobs=self.n_jobs)[0]
 
