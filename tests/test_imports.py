@@ -17,7 +17,7 @@ PACKAGE = Path(hamiltree.__file__).parent
 LAYERS = [
     ["settings", "draws", "core"],
     ["samplers"],
-    ["run", "preprocess", "datasets"],
+    ["run", "preprocess", "datasets", "json_text", "tables", "encoding"],
     [
         "consensus",
         "datatree",
@@ -32,8 +32,10 @@ LAYERS = [
         "tree_graphviz",
         "tree_sklearn",
         "tree_text",
+        "words",
     ],
     ["parameters", "estimators"],
+    ["report"],
     ["cli"],
     ["__init__", "__main__"],
 ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .consensus import shares_of_splits
 from .draws import FloatArray
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def finding(posterior: Posterior) -> str:
     order = [int(j) for j in np.argsort(-use, kind="stable") if use[j] >= WORTH_NAMING]
     if not order:
         return f"{sizes}; hardly any of them finds a column worth splitting on."
-    names = posterior.preprocessing.feature_names
+    names = posterior.preprocessing.used_names
     parts = [f"{names[j]} ({percent(use[j])})" for j in order[:NAMED]]
     parts[0] = parts[0].replace(" %)", " % of the trees)")
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
@@ -48,25 +49,11 @@ def finding(posterior: Posterior) -> str:
 
 
 def share_of_trees(posterior: Posterior) -> FloatArray:
-    """Posterior probability that a tree splits on each input column at least once, [column]."""
-    used = trees_with(posterior)
-    share = np.zeros(len(posterior.preprocessing.feature_names))
-    share[posterior.preprocessing.used] = posterior.weights.ravel() @ used
+    """Posterior probability that a tree splits on each used column at least once; HMC-DF."""
+    columns = np.arange(len(posterior.preprocessing.used))
+    uses = shares_of_splits(posterior.draws, columns) > 0
+    share: FloatArray = posterior.weights.ravel() @ uses
     return share
-
-
-def trees_with(posterior: Posterior) -> FloatArray:
-    """Whether each tree splits on each used column, [tree, used column] of 0 and 1.
-
-    For HMC-DFI, whose splits use every column, all ones but for trees without a split.
-    """
-    d, p = posterior.draws, len(posterior.preprocessing.used)
-    n_splits = d.n_leaves.ravel() - 1
-    if d.weights.shape[1]:
-        return np.repeat((n_splits > 0).astype(np.float64)[:, None], p, axis=1)
-    used = np.zeros((len(n_splits), p))
-    used[np.repeat(np.arange(len(n_splits)), n_splits), d.feature] = 1.0
-    return used
 
 
 def _range(shares: FloatArray) -> str:

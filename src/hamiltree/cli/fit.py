@@ -46,7 +46,7 @@ def fit(
         Task | None, typer.Option(help="Detected from the target if left out.", show_default=False)
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out; repeat for more.")
+        list[str] | None, typer.Option(metavar="NAME", help="Column to leave out; repeat for more.")
     ] = None,
     ordinal: Annotated[
         list[str] | None,
@@ -54,13 +54,17 @@ def fit(
     ] = None,
     categorical: Annotated[
         list[str] | None,
-        typer.Option(help="Column of numbers, such as codes, that are categories; repeatable."),
+        typer.Option(
+            metavar="NAME",
+            help="Column of numbers, such as codes, that are categories; repeat for more.",
+        ),
     ] = None,
     max_categories: Annotated[
         int, typer.Option(help="A column of text with more is refused.", min=2)
     ] = MAX_CATEGORIES,
     missing: Annotated[
-        list[str] | None, typer.Option(help="Text that means missing, such as '?'; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Text that means missing, such as '?'; repeat for more."),
     ] = None,
     drop_missing: Annotated[
         bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
@@ -86,7 +90,11 @@ def fit(
     y = frame[target]
     detected, reason = detect_task(y)
     kind = task.value if task else detected
-    reason = "as you asked" if task else reason
+    if task:
+        reason = "as you asked"
+    elif is_numeric(y):
+        other = next(name for name in ESTIMATORS if name != kind)
+        reason = f"{reason}; if that is not what you want, --task {other}"
     if kind == "regression" and not is_numeric(y):
         raise TableError(f"the target {target!r} holds texts: that is --task classification")
     encoding = learn_encoding(
@@ -165,9 +173,11 @@ def _orders(texts: list[str]) -> dict[str, list[str]]:
 def _print_table(
     data: Path, frame: pandas.DataFrame, encoding: Encoding, task: str, reason: str
 ) -> None:
-    out.print(f"{data.name}: {len(frame)} rows, {len(encoding.columns)} columns to learn from.")
-    what = f"Task: {task} of {encoding.target!r} ({reason})."
-    out.print(f"{what} The other way: --task.\n" if reason != "as you asked" else f"{what}\n")
+    out.print(
+        f"{data.name}: {len(frame)} rows, {len(encoding.columns)} columns to learn from.",
+        markup=False,
+    )
+    out.print(f"Task: {task} of {encoding.target!r}: {reason}.\n", markup=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("column", "goes into the trees"):
         table.add_column(title, overflow="fold")

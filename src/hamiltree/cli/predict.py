@@ -35,7 +35,8 @@ def predict(
     ] = None,
     coverage: Annotated[float, typer.Option(help="Of the intervals.", min=0.01, max=0.999)] = 0.9,
     keep: Annotated[
-        list[str] | None, typer.Option(help="Column of the table to copy along; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Column of the table to copy along; repeat for more."),
     ] = None,
     decimal: Annotated[str, typer.Option(help="Decimal mark of the CSV.")] = ".",
     n_jobs: Annotated[int, typer.Option(help="Threads; -1 for all.")] = -1,

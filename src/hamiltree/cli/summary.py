@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from ..posterior import Posterior
-from ..words import summary_sentence
+from ..words import finding, summary_sentence
 from .screen import CHECK_FAILED, Json, ModelFile, examples, load, out, print_json
 
 
@@ -41,8 +41,8 @@ def summary(
 
 
 def print_summary(posterior: Posterior) -> None:
-    out.print(posterior.summary(), markup=False)
-    out.print(f"\n{summary_sentence(posterior)}", markup=False)
+    out.print(f"{finding(posterior)}\n", markup=False)
+    out.print(posterior.summary(), markup=False)  # ends with whether the chains agree
 
 
 def facts(posterior: Posterior) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from ..draws import IntArray
 from ..encoding import encoding_of
 from ..estimators import INTERVAL_SEED
+from ..ensemble import Ensemble
 from ..posterior import Posterior
 from ..tree import COVERAGE, Tree
 from ..words import percent
@@ -70,8 +71,8 @@ def contents(posterior: Posterior, n_draws: int = DRAWS) -> dict[str, Any]:
         "drawn": {
             "chain": chain,
             "draw": draw,
-            "leaves": drawn.n_leaves.ravel(),
-            "logPosterior": drawn.log_posterior.ravel(),
+            "leaves": drawn.draws.n_leaves.ravel(),
+            "logPosterior": drawn.draws.log_posterior.ravel(),
         },
         "meanRange": _mean_range(drawn),
         "features": features(posterior),
@@ -126,7 +127,7 @@ def featured_trees(posterior: Posterior) -> list[Featured]:
     return shown
 
 
-def _mean_range(drawn: Posterior) -> dict[str, float]:
+def _mean_range(drawn: Ensemble) -> dict[str, float]:
     """Of the leaf means, the outermost left out; the scale on which means are drawn."""
     if drawn.n_classes:
         return {"low": 0.0, "high": 1.0}

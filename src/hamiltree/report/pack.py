@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..draws import FloatArray
+from ..ensemble import Ensemble
 from ..posterior import Posterior
 from ..tree import Tree
 
 
 def pack_forest(
-    drawn: Posterior, draws: Sequence[Tree], featured: Sequence[Tree], sampled: FloatArray | None
+    drawn: Ensemble, draws: Sequence[Tree], featured: Sequence[Tree], sampled: FloatArray | None
 ) -> dict[str, Any]:
     """The draws of the page, then the trees to read.
 

@@ -10,9 +10,9 @@ from base64 import b64encode
 from importlib.resources import files
 from pathlib import Path
 
+from .. import __version__
 from ..json_text import json_text
 from ..posterior import Posterior
-from ..storage import library_version
 from .contents import DRAWS, contents
 from .texts import texts
 
@@ -53,10 +53,13 @@ def report_html(posterior: Posterior, *, title: str | None = None, n_draws: int 
     code = "\n".join((folder / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     script = f'(() => {{\n"use strict";\n{code}}})();\n'
     style = (folder / "page.css").read_text("utf-8")
-    parts = {name: html.escape(text) for name, text in texts(posterior, data, title).items()}
+    parts = {
+        name: html.escape(text.replace(" %", "\N{NO-BREAK SPACE}%"))
+        for name, text in texts(posterior, data, title).items()
+    }
     parts |= {
         "features_hidden": "" if data["features"] else "hidden",
-        "version": html.escape(library_version()),
+        "version": html.escape(__version__),
         "style": style,
         "style_hash": _hash(style),
         "script": script,

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..consensus import shares_of_splits
 from ..diagnostics import MIN_ESS, RHAT_LIMIT
 from ..draws import FloatArray
 from ..encoding import Encoding
 from ..posterior import Posterior
-from ..words import trees_with
 
 BINS = 60
 THRESHOLDS = 9
@@ -25,7 +25,8 @@ def features(posterior: Posterior) -> list[dict[str, Any]]:
     """Share of the trees that use each column, most used first; none for HMC-DFI."""
     if posterior.draws.weights.shape[1]:
         return []
-    used = trees_with(posterior).reshape(posterior.n_chains, posterior.n_draws, -1)
+    columns = np.arange(len(posterior.preprocessing.used))
+    used = (shares_of_splits(posterior.draws, columns) > 0).reshape(*posterior.weights.shape, -1)
     by_chain = np.einsum("cd,cdj->cj", _within_chains(posterior), used)
     share = np.einsum("cd,cdj->j", posterior.weights, used)
     names = posterior.preprocessing.used_names

@@ -59,13 +59,14 @@ def _about(posterior: Posterior) -> str:
 
 
 def _trees_note(posterior: Posterior, classification: bool) -> str:
-    foot = (
-        "the shares of its classes" if classification else "its mean and interval on the scale of y"
-    )
-    note = f"A row goes left, to yes, where the question holds. At the foot of a leaf: {foot}."
+    note = "Start at the top; where a question holds, go left to yes, otherwise right to no."
     if posterior.training is not None:
-        note += " At the foot of a question: how sure it is."
-    return f"{note} Lines are thicker where more training rows go."
+        note += (
+            " The bar under a question shows how sure it is: how many of all sampled trees have "
+            "such a split."
+        )
+    bar = "the shares of its classes" if classification else "its mean, with an interval"
+    return f"{note} The bar under a leaf shows {bar}. Lines are thicker where more rows go."
 
 
 def _prediction_note(shown: int, total: int, classification: bool) -> str:

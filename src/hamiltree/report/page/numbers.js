@@ -25,9 +25,9 @@ function roughly(value, span) {
 
 /** A share as a percentage that never rounds to certainty. */
 function percent(share) {
-  if (share > 0.995 && share < 1 - 1e-9) return "over 99 %";
-  if (share > 0 && share < 0.005) return "under 1 %";
-  return `${Math.round(100 * share)} %`;
+  if (share > 0.995 && share < 1 - 1e-9) return "over 99\u00a0%";
+  if (share > 0 && share < 0.005) return "under 1\u00a0%";
+  return `${Math.round(100 * share)}\u00a0%`;
 }
 
 /** A probability with three digits that never rounds to 0 or 1. */
