@@ -94,7 +94,9 @@ class Encoding:
         """Pick the columns by name, whatever their order, and encode them."""
         absent = [column.name for column in self.columns if column.name not in frame]
         if absent:
-            raise TableError(f"the table lacks {listed(names_with_hints(absent, frame.columns), 20)}")
+            raise TableError(
+                f"the table lacks {listed(names_with_hints(absent, frame.columns), 20)}"
+            )
         chosen = frame[[column.name for column in self.columns]]
         refuse_missing(chosen, advice="Fill them in, or leave these rows out.")
         encoded: dict[str, Any] = {}
@@ -161,7 +163,9 @@ def learn_encoding(
     ordinal = dict(ordinal or {})
     for name in [*ordinal, *categorical]:
         if name == target or name not in frame:
-            raise TableError(f"there is no column {listed(names_with_hints([name], frame.columns))}")
+            raise TableError(
+                f"there is no column {listed(names_with_hints([name], frame.columns))}"
+            )
     columns = []
     for name, cells in frame.items():
         name = str(name)
@@ -238,4 +242,3 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
-

@@ -25,15 +25,15 @@ def summary_sentence(posterior: Posterior) -> str:
 
 def finding(posterior: Posterior) -> str:
     """What the sampled trees have in common."""
-    shares = np.bincount(posterior.n_leaves.ravel(), weights=posterior.weights.ravel())
+    sizes_of_draws, weights = posterior.n_leaves.ravel(), posterior.weights.ravel()
+    shares = np.bincount(sizes_of_draws, weights=weights).astype(np.float64)
     likely = int(shares.argmax())
     leaves = "leaf" if likely == 1 else "leaves"
     certain = shares[likely] > 0.995
-    sizes = (
-        f"Every sampled tree has {likely} {leaves}"
-        if certain
-        else f"The sampled trees have {_range(shares)}, most often {likely} ({percent(shares[likely])})"
-    )
+    sizes = f"Every sampled tree has {likely} {leaves}"
+    if not certain:
+        often = f"most often {likely} ({percent(shares[likely])})"
+        sizes = f"The sampled trees have {_range(shares)}, {often}"
     if posterior.draws.weights.shape[1]:
         return f"{sizes}; every split weighs all columns together."
     use = share_of_trees(posterior)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ from .screen import Json, Seed, examples, note, out, print_json, warnings_as_not
 from .summary import facts, print_summary
 
 
-class Task(str, Enum):
+class Task(StrEnum):
     classification = "classification"
     regression = "regression"
 

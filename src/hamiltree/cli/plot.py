@@ -104,6 +104,8 @@ def _rows(posterior: Posterior, path: Path, with_target: bool) -> dict[str, Any]
         y = frame[encoding.target]
         known = posterior.preprocessing.classes
         if known is not None and not set(labels(y)) <= set(known):
-            raise TableError(f"{path.name} has classes in {encoding.target!r} that were not learned")
+            raise TableError(
+                f"{path.name} has classes in {encoding.target!r} that were not learned"
+            )
         rows["y"] = y.to_numpy() if known is None else labels(y)
     return rows

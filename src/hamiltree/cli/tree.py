@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from .figures import save_figure
 from .screen import Json, ModelFile, examples, load, note, out, print_json, writable
 
 
-class Which(str, Enum):
+class Which(StrEnum):
     best = "best"
     representative = "representative"
     shapes = "shapes"
@@ -87,13 +87,10 @@ def _chosen(posterior: Posterior, which: Which, chain: int | None, draw: int | N
 def _print_shapes(posterior: Posterior, n: int, as_json: bool) -> None:
     shapes = posterior.shapes(n)
     if as_json:
-        print_json(
-            [
-                {"probability": s.probability, "n_draws": s.n_draws, "shape": s.text,
-                 "tree": s.tree.to_dict()}
-                for s in shapes
-            ]  # fmt: skip
-        )
+        found = [
+            {"probability": s.probability, "n_draws": s.n_draws, "shape": s.text} for s in shapes
+        ]
+        print_json([{**f, "tree": s.tree.to_dict()} for f, s in zip(found, shapes, strict=True)])
         return
     for number, shape in enumerate(shapes, start=1):
         text = f"{number}. {percent(shape.probability)} of the trees: {shape.text}"

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..draws import IntArray
 from ..encoding import encoding_of
-from ..estimators import INTERVAL_SEED
 from ..ensemble import Ensemble
+from ..estimators import INTERVAL_SEED
 from ..posterior import Posterior
 from ..tree import COVERAGE, Tree
 from ..words import percent

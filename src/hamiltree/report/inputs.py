@@ -46,24 +46,22 @@ def inputs_of(posterior: Posterior, encoding: Encoding, split_on: IntArray) -> l
     start = _typical(posterior)
     found = []
     for column in encoding.columns:
-        parts = [
-            {"column": place[output], "category": category}
-            for output, category in zip(column.outputs, _categories(column), strict=True)
-            if output in place
-        ]
+        encoded = zip(column.outputs, _categories(column), strict=True)
+        parts = [(place[output], category) for output, category in encoded if output in place]
         if not parts:
             continue
-        numbers = [part["column"] for part in parts]
+        numbers = [number for number, _ in parts]
         entry = {
             "name": column.name,
             "kind": column.kind,
             "categories": column.categories,
-            "columns": parts,
+            "columns": [{"column": number, "category": category} for number, category in parts],
             "asked": bool(-1 in split_on or np.isin(numbers, split_on).any()),
             "start": _start(column, start[numbers]),
         }
         if column.kind == "number":
-            low, high = scale.minimum[numbers[0]], scale.minimum[numbers[0]] + scale.span[numbers[0]]
+            low = scale.minimum[numbers[0]]
+            high = low + scale.span[numbers[0]]
             entry |= {"low": low, "high": high, "lowText": f"{low:.6g}", "highText": f"{high:.6g}"}
         found.append(entry)
     return found

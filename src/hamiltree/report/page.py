@@ -80,4 +80,3 @@ def _inside_script(json: str) -> str:
 def _hash(text: str) -> str:
     """For the content security policy: nothing but this very text may run."""
     return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-

@@ -19,6 +19,7 @@ RARE = 0.05
 """Features that fewer trees use have too few thresholds to show."""
 TRACE = 300
 """Draws a chain in the trace."""
+WORST = "predictions, the worst"
 
 
 def features(posterior: Posterior) -> list[dict[str, Any]]:
@@ -45,10 +46,9 @@ def thresholds(posterior: Posterior, encoding: Encoding) -> list[dict[str, Any]]
     d, scale = posterior.draws, posterior.preprocessing
     weight = np.repeat(posterior.weights.ravel(), d.n_leaves.ravel() - 1)
     ordered = {column.name: column.categories for column in encoding.columns if column.categories}
-    binary = {
-        output for column in encoding.columns if column.kind == "one-hot" for output in column.outputs
-    }
-    found = []
+    one_hot = [column for column in encoding.columns if column.kind == "one-hot"]
+    binary = {output for column in one_hot for output in column.outputs}
+    found: list[dict[str, Any]] = []
     for feature in features(posterior):
         name = feature["name"]
         if name in binary or feature["share"] < RARE or len(found) == THRESHOLDS:
@@ -98,7 +98,7 @@ def convergence(posterior: Posterior) -> list[dict[str, Any]]:
         judged = np.isfinite(rhat)
         rows.append(
             {
-                "name": "predictions, the worst" if name == "predictions" else name.replace("_", " "),
+                "name": WORST if name == "predictions" else name.replace("_", " "),
                 "rhat": f"{np.ceil(1000 * rhat) / 1000:.3f}" if judged else "\N{EN DASH}",
                 "ess": f"{ess:,.0f}" if np.isfinite(ess) else "\N{EN DASH}",
                 "good": bool((rhat <= RHAT_LIMIT or np.isnan(rhat)) and ess >= MIN_ESS),

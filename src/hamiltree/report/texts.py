@@ -25,15 +25,15 @@ def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict
         "verdict_class": "good" if diagnosis.converged else "bad",
         "diagnosis": diagnosis.sentence,
         "trees_note": _trees_note(posterior, classification),
-        "hint": "Point at a box for its rows and how sure it is; click it for the path its rows take. "
+        "hint": "Point at a box for its rows and how sure it is; click it for the path there. "
         "By keyboard: Tab into the tree, arrow keys from box to box, Enter for the path, Escape to "
         "clear it.",
         "n_draws": f"{shown:,}",
         "prediction_note": _prediction_note(shown, total, classification),
         "dots_note": "Dots: each chain on its own." if posterior.n_chains > 1 else "",
         "more_features": _more_features(data),
-        "draws_note": f"{shown:,} of the {total:,} sampled trees, evenly spaced. What they agree on, "
-        "the data are sure of; what changes from tree to tree, they are not.",
+        "draws_note": f"{shown:,} of the {total:,} sampled trees, evenly spaced. What they agree "
+        "on, the data are sure of; what changes from tree to tree, they are not.",
         "convergence_note": _convergence_note(posterior),
         "run_note": _run_note(posterior),
         "interval_note": _interval_note(classification),
