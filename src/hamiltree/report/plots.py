@@ -19,7 +19,13 @@ RARE = 0.05
 """Features that fewer trees use have too few thresholds to show."""
 TRACE = 300
 """Draws a chain in the trace."""
-WORST = "predictions, the worst"
+NAMES = {
+    "log_posterior": "log posterior",
+    "n_leaves": "number of leaves",
+    "sigma": "noise sd",
+    "predictions": "predictions, the worst",
+}
+"""Monitored quantities for people; the others have names that need no translation."""
 
 
 def features(posterior: Posterior) -> list[dict[str, Any]]:
@@ -98,7 +104,7 @@ def convergence(posterior: Posterior) -> list[dict[str, Any]]:
         judged = np.isfinite(rhat)
         rows.append(
             {
-                "name": WORST if name == "predictions" else name.replace("_", " "),
+                "name": NAMES.get(name, name),
                 "rhat": f"{np.ceil(1000 * rhat) / 1000:.3f}" if judged else "\N{EN DASH}",
                 "ess": f"{ess:,.0f}" if np.isfinite(ess) else "\N{EN DASH}",
                 "good": bool((rhat <= RHAT_LIMIT or np.isnan(rhat)) and ess >= MIN_ESS),

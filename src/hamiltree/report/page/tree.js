@@ -99,7 +99,7 @@ function treeFigure(figure, data, options = {}) {
       const node = nodes[Number(edge.dataset.node)];
       const share = marked ? Number(on.has(node)) : reached ? reached[node.index] : 0;
       edge.classList.toggle("on", share >= 0.5);
-      edge.style.setProperty("--share", share);
+      if (share >= 0.5) groups[0].before(edge); // above the other lines
     });
     path.textContent = marked ? sentence(marked) : "";
   }
