@@ -40,7 +40,7 @@ class Workspace(NamedTuple):
     """One thread's buffers; a block of rows goes through all trees inside them."""
 
     stack: FloatArray
-    """[leaves of the largest tree, K, BLOCK]; predictions of subtrees that wait for their parent."""
+    """[leaves of the largest tree, K, BLOCK]; predictions of subtrees that wait for a parent."""
     reach: FloatArray
     """[nodes of the largest tree, BLOCK]; probability with which a row reaches a node."""
     psi: FloatArray
