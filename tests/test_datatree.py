@@ -186,7 +186,6 @@ def test_loo_agrees_with_leaving_rows_out(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         estimated = np.asarray(loo.elpd_i)[: n - 2]
-    print(np.abs(estimated - exact).max(), estimated.sum() - np.sum(exact))
     # Both are Monte Carlo estimates of about 0.02 a row; one wrong unit or parameter shows at once.
     assert np.abs(estimated - exact).max() < 0.35
     assert abs(estimated.sum() - np.sum(exact)) < 1.0
