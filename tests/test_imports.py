@@ -28,6 +28,7 @@ LAYERS = [
         "plots",
         "posterior",
         "storage",
+        "storage_checks",
         "tree",
         "tree_graphviz",
         "tree_sklearn",
