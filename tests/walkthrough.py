@@ -20,7 +20,9 @@ import hamiltree
 PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
 SESSION = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 
-COMPILE = "printf 'x,y\\n1,0\\n2,1\\n' > .one.csv && hamiltree fit .one.csv -t y -o .one.nc --n-draws 1"
+COMPILE = (
+    "printf 'x,y\\n1,0\\n2,1\\n' > .one.csv && hamiltree fit .one.csv -t y -o .one.nc --n-draws 1"
+)
 """The first fit on a machine compiles for half a minute; the page shows the second."""
 
 
