@@ -137,9 +137,25 @@ def encoding_of(posterior: Posterior) -> Encoding:
     if stored is None:
         return Encoding.of_numbers(names)
     encoding = Encoding.from_dict(stored)
-    if encoding.outputs != names:
+    if encoding.outputs != names or not _ranges_fit(encoding, posterior):
         raise TableError("the table of the model's file does not fit its trees")
     return encoding
+
+
+def _ranges_fit(encoding: Encoding, posterior: Posterior) -> bool:
+    """Whether categories have the numbers that they are encoded as."""
+    scale = posterior.preprocessing
+    most = {
+        output: max(1, len(column.categories) - 1)
+        for column in encoding.columns
+        for output in column.outputs
+        if column.kind != "number"
+    }
+    return all(
+        low >= 0 and low + span <= most[name]
+        for name, low, span in zip(scale.used_names, scale.minimum, scale.span, strict=True)
+        if name in most
+    )
 
 
 def learn_encoding(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 NAMED = 3
 """Features that the sentence names."""
+CERTAIN = 1 - 1e-9
+"""Sums of weights reach 1 up to rounding."""
 WORTH_NAMING = 0.1
 """Share of the trees that must use a feature for it to be named."""
 
@@ -29,11 +31,16 @@ def finding(posterior: Posterior) -> str:
     shares = np.bincount(sizes_of_draws, weights=weights).astype(np.float64)
     likely = int(shares.argmax())
     leaves = "leaf" if likely == 1 else "leaves"
-    certain = shares[likely] > 0.995
-    sizes = f"Every sampled tree has {likely} {leaves}"
-    if not certain:
-        often = f"most often {likely} ({percent(shares[likely])})"
-        sizes = f"The sampled trees have {_range(shares)}, {often}"
+    share = percent(shares[likely])
+    low, high = np.searchsorted(np.cumsum(shares), [0.05, 0.95])  # the central 90 %
+    if shares[likely] >= CERTAIN:
+        sizes = f"All sampled trees have {likely} {leaves}"
+    elif low == high:
+        sizes = f"Most sampled trees ({share}) have {likely} {leaves}"
+    else:
+        sizes = f"The sampled trees have {low} to {high} leaves, most often {likely} ({share})"
+    if not (posterior.n_leaves > 1).any():
+        return f"{sizes}: no column is worth a split."
     if posterior.draws.weights.shape[1]:
         return f"{sizes}; every split weighs all columns together."
     use = share_of_trees(posterior)
@@ -41,11 +48,11 @@ def finding(posterior: Posterior) -> str:
     if not order:
         return f"{sizes}; hardly any of them finds a column worth splitting on."
     names = posterior.preprocessing.used_names
-    parts = [f"{names[j]} ({percent(use[j])})" for j in order[:NAMED]]
-    parts[0] = parts[0].replace(" %)", " % of the trees)")
+    first, *others = order[:NAMED]
+    parts = [f"{names[first]} ({percent(use[first])} of the trees)"]
+    parts += [f"{names[j]} ({percent(use[j])})" for j in others]
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    verb = "they split mostly on" if not certain else "it splits mostly on"
-    return f"{sizes}; {verb} {listed}."
+    return f"{sizes}; they split mostly on {listed}."
 
 
 def share_of_trees(posterior: Posterior) -> FloatArray:
@@ -56,15 +63,9 @@ def share_of_trees(posterior: Posterior) -> FloatArray:
     return share
 
 
-def _range(shares: FloatArray) -> str:
-    """The central 90 % of the numbers of leaves."""
-    low, high = np.searchsorted(np.cumsum(shares), [0.05, 0.95])
-    return f"{low} to {high} leaves" if low < high else f"about {low} leaves"
-
-
 def percent(share: float) -> str:
     """A percentage that rounding never makes certain."""
-    if 0.995 < share < 1 - 1e-9:  # sums of weights reach 1 up to rounding
+    if 0.995 < share < CERTAIN:
         return "over 99 %"
     if 0 < share < 0.005:
         return "under 1 %"
