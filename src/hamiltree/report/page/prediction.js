@@ -121,7 +121,8 @@ function likeliestPath(nodes, reached, data) {
     steps.push(element("li", {}, statement(node, next.side) + sure));
     node = next;
   }
-  steps.push(element("li", { class: "end" },
-    `${leafSentence(node, data)}; ${percent(reached[node.index])} of the row ends in this leaf`));
+  const share = reached[node.index];
+  const part = share < 0.995 ? `; ${percent(share)} of the row ends in this leaf` : "";
+  steps.push(element("li", { class: "end" }, leafSentence(node, data) + part));
   return steps;
 }
