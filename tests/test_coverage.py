@@ -51,16 +51,19 @@ def fitted(estimator, X, y, n_classes, method, h, seed):
     return estimator
 
 
-def judge(name, nominal, replicates, n_tests):
-    """Mean over replicates against the nominal value; prints a row of the table."""
-    found = np.array(replicates)
-    mean, error = found.mean(), found.std(ddof=1) / np.sqrt(len(found))
-    print(f"| {name} | {nominal:.3f} | {mean:.3f} +- {error:.3f} |")
-    limit = stats.norm.isf(LEVEL / n_tests / 2)
-    assert abs(mean - nominal) <= limit * error, name
+def row(name, nominal, replicates, scale=1.0):
+    """Print a row of the table; returns the gap to the nominal value and its standard error."""
+    found = np.array(replicates) / scale
+    gap, error = found.mean() - nominal, found.std(ddof=1) / np.sqrt(len(found))
+    print(f"| {name} | {nominal:.3f} | {nominal + gap:.3f} +- {error:.3f} |")
+    return gap, error
 
 
-REGRESSION = [("hmc-df", 0.1), ("hmc-df", 0.0), ("hmc-dfi", 0.1)]
+def judge(gaps):
+    """All gaps within the noise of their replicates."""
+    limit = stats.norm.isf(LEVEL / len(gaps) / 2)
+    for name, (gap, error) in gaps.items():
+        assert abs(gap) <= limit * error, (name, gap, error)
 
 
 def regression_intervals(method, h, rng, n_replicates):
@@ -74,13 +77,17 @@ def regression_intervals(method, h, rng, n_replicates):
         for coverage, shares in inside.items():
             low, high = model.predict_interval(new, coverage).T
             shares.append(np.mean((low <= y_new) & (y_new <= high)))
-    for coverage, shares in inside.items():
-        judge(f"interval of y, {method}, h = {h}", coverage, shares, n_tests=2)
+    return {
+        coverage: row(f"interval of y, {method}, h = {h}", coverage, shares)
+        for coverage, shares in inside.items()
+    }
 
 
 def class_intervals(method, h, n_classes, rng, n_replicates):
-    inside, gaps = [], {k: [] for k in range(len(EDGES) - 1)}
-    predicted = {k: [] for k in gaps}
+    inside: list[float] = []
+    groups = range(len(EDGES) - 1)
+    sums: dict[int, list[float]] = {k: [] for k in groups}
+    predicted: dict[int, list[float]] = {k: [] for k in groups}
     for _ in range(n_replicates):
         X, new = rng.uniform(size=(ROWS, 2)), rng.uniform(size=(NEW, 2))
         truth = sample_tree(rng, 2, PRIOR, method=method)
@@ -94,47 +101,47 @@ def class_intervals(method, h, n_classes, rng, n_replicates):
         inside.append(np.mean((interval[:, 0] <= p_new[:, 0]) & (p_new[:, 0] <= interval[:, 1])))
         given = model.predict_proba(new)[:, 0]
         group = np.digitize(given, EDGES[1:-1])
-        for k in gaps:  # sums, so that replicates with few rows in a group count little
-            gaps[k].append(np.sum((y_new == 0)[group == k] - given[group == k]) / NEW)
+        for k in groups:  # sums, so that replicates with few rows in a group count little
+            sums[k].append(np.sum((y_new == 0)[group == k] - given[group == k]) / NEW)
             predicted[k] += given[group == k].tolist()
     case = f"{method}, h = {h}, {n_classes} classes"
-    return case, inside, gaps, predicted
+    gaps = {"interval": row(f"interval of a probability, {case}", 0.9, inside)}
+    for k, own in sums.items():
+        name = f"share of labels given {EDGES[k]:.1f} to {EDGES[k + 1]:.1f}, {case}"
+        share = len(predicted[k]) / (len(own) * NEW)  # of all rows, in this group
+        given = float(np.mean(predicted[k]))
+        gaps[name] = row(name, given, given * share + np.array(own), share)
+    return gaps
 
 
-def judge_classes(case, inside, gaps, predicted):
-    n_tests = 1 + len(gaps)
-    judge(f"interval of a probability, {case}", 0.9, inside, n_tests)
-    limit = stats.norm.isf(LEVEL / n_tests / 2)
-    for k, gap in gaps.items():
-        share = len(predicted[k]) / (len(gap) * NEW)  # of all rows, in this group
-        mean, error = np.mean(gap) / share, np.std(gap, ddof=1) / np.sqrt(len(gap)) / share
-        given = np.mean(predicted[k])
-        print(
-            f"| share of labels given {EDGES[k]:.1f} to {EDGES[k + 1]:.1f}, {case} | "
-            f"{given:.3f} | {given + mean:.3f} +- {error:.3f} |"
-        )
-        assert abs(mean) <= limit * error, (case, k)
-
-
-@pytest.mark.parametrize(("method", "h"), REGRESSION[:1])
-def test_intervals_of_numbers(method, h, rng):
-    regression_intervals(method, h, rng, 60)
+def test_intervals_of_numbers(rng):
+    judge(regression_intervals("hmc-df", 0.1, rng, 60))
 
 
 def test_intervals_and_calibration_of_probabilities(rng):
-    judge_classes(*class_intervals("hmc-df", 0.0, 2, rng, 60))
+    judge(class_intervals("hmc-df", 0.0, 2, rng, 60))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("method", "h"), REGRESSION)
+@pytest.mark.parametrize(("method", "h"), [("hmc-df", 0.1), ("hmc-df", 0.0), ("hmc-dfi", 0.1)])
 def test_intervals_of_numbers_many_times(method, h, rng):
-    regression_intervals(method, h, rng, 400)
+    judge(regression_intervals(method, h, rng, 400))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("method", "h", "n_classes"),
-    [("hmc-df", 0.0, 2), ("hmc-dfi", 0.0, 3), ("hmc-df", 0.1, 2), ("hmc-dfi", 0.1, 2)],
-)
-def test_probabilities_many_times(method, h, n_classes, rng):
-    judge_classes(*class_intervals(method, h, n_classes, rng, 400))
+@pytest.mark.parametrize(("method", "n_classes"), [("hmc-df", 2), ("hmc-dfi", 3)])
+def test_probabilities_many_times(method, n_classes, rng):
+    judge(class_intervals(method, 0.0, n_classes, rng, 400))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("h", "least"), [(0.01, 0.85), (0.1, 0.75)])
+def test_what_soft_splits_cost(h, least, rng):
+    """The soft likelihood is no distribution over labels: intervals are somewhat too narrow.
+
+    There is no nominal value to test against; the bounds are what the documentation admits.
+    """
+    gaps = class_intervals("hmc-df", h, 2, rng, 400)
+    gap, error = gaps.pop("interval")
+    assert 0.9 + gap + 4 * error > least
+    assert all(abs(gap) < 0.1 + 4 * error for gap, error in gaps.values())
