@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import run
-from .draws import FloatArray
+from .draws import FloatArray, TrainingData, systematic
 from .parameters import CONSTRAINTS, SETTING_NAMES, check, check_positive, documented
 from .posterior import Posterior
 from .preprocess import Preprocessing, learn
@@ -112,7 +112,11 @@ class _BayesianTree(BaseEstimator, ABC):
             problem, settings, **lengths, n_jobs=self.n_jobs, seed=seed, progress=self.progress
         )
         provenance = {**lengths, "seed": seed}
-        posterior = Posterior(draws, info, preprocessing, settings, provenance=provenance)
+        known = np.asarray(target, np.float64) if n_classes == 0 else coded
+        training = TrainingData(rows.copy(), known.copy())  # whatever becomes of the caller's
+        posterior = Posterior(
+            draws, info, preprocessing, settings, provenance=provenance, training=training
+        )
         monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
         self.posterior_ = posterior.monitored_at(rows[monitored.astype(int)], n_jobs=self.n_jobs)
         self._warn_of_the_run(lengths["n_draws"])
@@ -162,9 +166,8 @@ class _BayesianTree(BaseEstimator, ABC):
             raise ValueError(f"n_samples must be at least 1, got {n_samples}")
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        # Systematic resampling: equal weights and n_samples = draws use every draw once, in order.
-        positions = (np.arange(n_samples) + rng.random()) / n_samples
-        draw = np.minimum(np.searchsorted(np.cumsum(weights), positions), len(weights) - 1)
+        # equal weights and n_samples = draws use every draw once, in order
+        draw = systematic(weights, n_samples, rng.random())
         chosen = self.posterior_.taken(draw)
         return chosen.sample_predictive(rows, rng, n_jobs=self.n_jobs)[0]
 
