@@ -79,6 +79,10 @@ def without(split: Split) -> Tree:
     return split.right if isinstance(split.left, Leaf) else split.left
 
 
+def size_of(tree: Tree) -> int:
+    return len(paths(tree))
+
+
 class Proposals:
     """``by_columns`` is the mode of HMC-DFI, tossed before a move and the same on its way back.
 
@@ -155,7 +159,10 @@ class Proposals:
             side = int(here.left == there.left)
             path = (*path, side)
             here, there = (here.right, there.right) if side else (here.left, there.left)
-        yield Way((path,), -np.log(len(paths(tree))), self.log_regrown(new, path))
+        # nodes are picked by the reciprocal of their size
+        all_picks = sum(1 / size_of(at(tree, node)) for node in paths(tree))
+        choice = -np.log(size_of(here) * all_picks)
+        yield Way((path,), choice, self.log_regrown(new, path))
 
     def log_regrown(self, tree: Tree, path: Path) -> float:
         if self.scan is None:
