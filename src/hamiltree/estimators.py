@@ -67,6 +67,7 @@ class _BayesianTree(BaseEstimator, ABC):
     moves: str | None = None
     h_init: float | None = None
     informed_moves: Sequence[str] | None = None
+    replicas: int | None = None
     index_update: str | None = None
     scheme: str | None = None
     adapt: str | None = None

@@ -62,6 +62,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "min_size": [_count, None],
     "standardize": ["boolean"],
     "informed_moves": [tuple, list, None],
+    "replicas": [_count, None],
     "leaf_means": _one_of("collapsed", "explicit"),
     "index_update": _one_of("gibbs", "mh", "liu"),
     "scheme": _one_of("composed", "double-sided"),
@@ -112,6 +113,7 @@ DOCS: dict[str, tuple[str, str]] = {
     "mu_prior": ("(float, float)", "Mean and sd of the leaf means' normal prior, model units."),
     "sigma_prior": ("(float, float)", "Inverse gamma prior (shape, scale) of the noise sd."),
     "standardize": ("bool", "Bring y to mean 0 and sd 1 for the model; output is in y's units."),
+    "replicas": ("int", "HMC-DF, HMC-DFI: rungs of a replica exchange in each chain; 1 for none."),
     "informed_moves": ("sequence of str", "Names of an iteration's informed moves, in order."),
     "leaf_means": ("str", '"collapsed" integrates the leaf means out, "explicit" samples them.'),
     "index_update": ("str", 'HMC-DF, the features of splits: "gibbs", "mh" or "liu".'),
@@ -186,6 +188,12 @@ def check(settings: Settings, n_classes: int) -> None:
         )
     if settings.scheme == "double-sided" and settings.moves != "prior":
         raise ValueError('scheme="double-sided" is the paper\'s, with its jumps: set moves="prior"')
+    if settings.replicas > 1 and (
+        settings.method not in ("hmc-df", "hmc-dfi") or settings.scheme != "composed"
+    ):
+        raise ValueError(
+            'replicas needs method="hmc-df" or "hmc-dfi" with scheme="composed"; set replicas=1'
+        )
     unknown = set(settings.informed_moves or ()) - set(INFORMED_MOVES)
     if unknown:
         known = ", ".join(dict.fromkeys(INFORMED_MOVES))

@@ -27,6 +27,7 @@ from .draws import Draws, RunInfo
 from .samplers.cgm import build_cgm
 from .samplers.rjhmc import RJHMC
 from .samplers.smc import SMC
+from .samplers.tempering import Tempered
 from .samplers.wu import build_wu
 from .settings import Settings
 
@@ -87,7 +88,8 @@ def build_sampler(problem: Problem, settings: Settings, n_warmup: int, n_draws: 
         return build_cgm(*data, settings, n_warmup)
     if settings.method == "wu":
         return build_wu(*data, settings, n_warmup)
-    return RJHMC.build(*data, settings, n_warmup)
+    sampler = RJHMC.build(*data, settings, n_warmup)
+    return sampler if settings.replicas == 1 else Tempered(sampler, settings.replicas)
 
 
 def sample(

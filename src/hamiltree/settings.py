@@ -59,6 +59,7 @@ class Settings:
     leaf_means: str = "collapsed"
     h_init: float | None = None
     informed_moves: tuple[str, ...] | None = None
+    replicas: int = 1
     index_update: str = "gibbs"
     scheme: str = "composed"
     adapt: str = "warmup"

@@ -71,6 +71,8 @@ class Plan(NamedTuple):
     h_final: float
     sweep: NDArray[np.int64]
     """Informed moves an iteration, see ``exploring``."""
+    keep: bool
+    """Draws are recorded; not those of hot rungs."""
     prior_moves: bool
     """Jumps drawn from the prior, and rules by their own kernels, beside or instead of them."""
 
