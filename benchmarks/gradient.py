@@ -132,7 +132,7 @@ def peer_problem(arguments: tuple[Any, ...]) -> tuple[_Problem, dict[str, np.nda
         "value": tree.value[:n].copy(),
         "alpha": leaf_prior.class_prior,
     }
-    arrays |= {name: np.zeros_like(getattr(work, name)) for name in _BUFFERS}
+    arrays |= {name: buffers.aligned_zeros(*getattr(work, name).shape) for name in _BUFFERS}
     problem = _Problem(
         family=family,
         n_rows=data.n_rows,

@@ -12,32 +12,85 @@ import numpy as np
 
 from .jit import inlined, kernel
 from .means import LOG_2PI, combine_leaves
-from .routing import dot, dot_four, rows_of
+from .routing import dot, dot_two_by_three, multiply_complement_into, multiply_into, rows_of
+
+
+# All sums over rows are products of two vectors with one value a row. On the right stand y and the
+# leaves' phi (``width_of_sums``); on the left the leaves' phi, which gives Phi'y and Phi'Phi, and,
+# for a gradient without a second pass, the tangents. Two by three at a time, which needs one load a
+# product instead of two; what is left over at the edges repeats a vector and is never read.
+#
+# Tangents: the log-likelihood knows the rows only through Phi'y and Phi'Phi, so its derivative by a
+# threshold knows them through the products of y and Phi with d phi_k / d threshold, k a leaf below
+# the split. Times h that is phi psi left of the split and -phi (1 - psi) right of it. All tangents
+# of a split add up to zero, so the last leaf's is left out.
 
 
 @inlined
-def accumulate_collapsed(data, work, n_leaf, start, base, n):
-    y = data.y[start : start + n]
-    for a in range(n_leaf):
-        phi = rows_of(work.reach, base, work.leaf[a], n)
-        work.counts[a, 0] += dot(phi, y)
-        b = 0
-        while b + 4 <= a + 1:
-            t0, t1, t2, t3 = dot_four(
-                phi,
-                rows_of(work.reach, base, work.leaf[b], n),
-                rows_of(work.reach, base, work.leaf[b + 1], n),
-                rows_of(work.reach, base, work.leaf[b + 2], n),
-                rows_of(work.reach, base, work.leaf[b + 3], n),
+def width_of_sums(n_leaf):
+    """Columns of the sums: y, the leaves, and what makes it a multiple of three."""
+    return (n_leaf + 3) // 3 * 3
+
+
+@inlined
+def fill_tangents(tree, work, base, n):
+    """Tangents of a block, without their signs, into the rows of ``adjoint``."""
+    row = 0
+    first = 0  # of the leaves below i
+    for i in range(tree.n_nodes[0]):
+        if tree.size[i] == 1:
+            first += 1
+            continue
+        psi = rows_of(work.psi, base, i, n)
+        first_right = first + (tree.size[i + 1] + 1) // 2
+        for k in range(first, first + (tree.size[i] + 1) // 2 - 1):
+            phi = rows_of(work.reach, base, work.leaf[k], n)
+            tangent = rows_of(work.adjoint, 0, row, n)
+            if k < first_right:
+                multiply_into(tangent, phi, psi)
+            else:
+                multiply_complement_into(tangent, phi, psi)
+            row += 1
+
+
+@inlined
+def left_vector(work, n_leaf, a, base, n):
+    if a < n_leaf:
+        return rows_of(work.reach, base, work.leaf[a], n)
+    return rows_of(work.adjoint, 0, a - n_leaf, n)
+
+
+@inlined
+def right_vector(data, work, n_leaf, c, start, base, n):
+    if c == 0:
+        return rows_of(data.y, start, 0, n)
+    return rows_of(work.reach, base, work.leaf[min(c, n_leaf) - 1], n)
+
+
+@inlined
+def accumulate_collapsed(data, work, n_leaf, n_tangents, start, base, n):
+    width = width_of_sums(n_leaf)
+    last = n_leaf + n_tangents - 1
+    for a in range(0, last + 1, 2):
+        a0 = left_vector(work, n_leaf, a, base, n)
+        a1 = left_vector(work, n_leaf, min(a + 1, last), base, n)
+        for c in range(0, min(a + 3, n_leaf + 1), 3):  # of Phi'Phi only the lower triangle
+            t00, t01, t02, t10, t11, t12 = dot_two_by_three(
+                a0,
+                a1,
+                right_vector(data, work, n_leaf, c, start, base, n),
+                right_vector(data, work, n_leaf, c + 1, start, base, n),
+                right_vector(data, work, n_leaf, c + 2, start, base, n),
             )
-            work.gram[a, b] += t0
-            work.gram[a, b + 1] += t1
-            work.gram[a, b + 2] += t2
-            work.gram[a, b + 3] += t3
-            b += 4
-        while b <= a:
-            work.gram[a, b] += dot(phi, rows_of(work.reach, base, work.leaf[b], n))
-            b += 1
+            at = a * width + c
+            work.sums[at] += t00
+            work.sums[at + 1] += t01
+            work.sums[at + 2] += t02
+            at += width
+            work.sums[at] += t10
+            work.sums[at + 1] += t11
+            work.sums[at + 2] += t12
+    y = rows_of(data.y, start, 0, n)
     return dot(y, y)
 
 
@@ -82,6 +135,53 @@ def solve_upper(a, n, b):
         b[i] = entry * a[i, i]
 
 
+@kernel
+def invert(a, n, out):
+    """S^-1 from the factor L of S; row j of ``out`` first holds column j of L^-1."""
+    for j in range(n):
+        out[j, j] = a[j, j]
+        for i in range(j + 1, n):
+            entry = 0.0
+            for k in range(j, i):
+                entry -= a[i, k] * out[j, k]
+            out[j, i] = entry * a[i, i]
+    for j in range(n):
+        for i in range(j + 1):
+            entry = 0.0
+            for k in range(j, n):
+                entry += out[i, k] * out[j, k]
+            out[j, i] = entry
+        for i in range(j):
+            out[i, j] = out[j, i]
+
+
+@inlined
+def gradient_from_tangents(h, tree, work, n_leaf):
+    """d log p / d threshold from the finished sums, S^-1 and m."""
+    precision = 1.0 / (tree.sigma[0] * tree.sigma[0])
+    width = width_of_sums(n_leaf)
+    at = n_leaf * width
+    first = 0
+    for i in range(tree.n_nodes[0]):
+        if tree.size[i] == 1:
+            first += 1
+            continue
+        first_right = first + (tree.size[i + 1] + 1) // 2
+        last = first + (tree.size[i] + 1) // 2 - 1
+        total = 0.0
+        for k in range(first, last):
+            error = work.sums[at]
+            spread = 0.0
+            for j in range(n_leaf):
+                entry = work.sums[at + 1 + j]
+                error -= work.table[j, 0] * entry
+                spread += (work.inverse[k, j] - work.inverse[last, j]) * entry
+            term = (work.table[k, 0] - work.table[last, 0]) * error - spread
+            total += term if k < first_right else -term
+            at += width
+        work.d_threshold[i] = total * precision / h[tree.feature[i]]
+
+
 @inlined
 def finish_collapsed(data, leaf_prior, tree, work, n_leaf, yy, with_gradient):
     """y = Phi mu + noise with a normal prior on mu: the marginal of y, by S = L L'.
@@ -93,11 +193,12 @@ def finish_collapsed(data, leaf_prior, tree, work, n_leaf, yy, with_gradient):
     precision = 1.0 / (sigma * sigma)
     prior_precision = 1.0 / (leaf_prior.mu_sd * leaf_prior.mu_sd)
     mean = work.table[:, 0]
-    trace = 0.0  # of S^-1 Phi'Phi / sigma^2
+    width = width_of_sums(n_leaf)
     for a in range(n_leaf):
-        mean[a] = work.counts[a, 0] * precision + leaf_prior.mu_mean * prior_precision
+        at = a * width
+        mean[a] = work.sums[at] * precision + leaf_prior.mu_mean * prior_precision
         for b in range(a + 1):
-            work.gram[a, b] *= precision
+            work.gram[a, b] = work.sums[at + 1 + b] * precision
         work.gram[a, a] += prior_precision
     if not cholesky(work.gram, n_leaf):
         return -np.inf
@@ -113,15 +214,11 @@ def finish_collapsed(data, leaf_prior, tree, work, n_leaf, yy, with_gradient):
     if with_gradient:
         # e'e of design.md without a pass over the rows: |y - Phi m|^2 / sigma^2 is the marginal
         # quadratic form less the prior's share of it.
+        invert(work.gram, n_leaf, work.inverse)
         shrinkage = 0.0
+        trace = 0.0  # of S^-1 Phi'Phi / sigma^2
         for a in range(n_leaf):
-            column = work.inverse[a]
-            for b in range(n_leaf):
-                column[b] = 0.0
-            column[a] = 1.0
-            solve_lower(work.gram, n_leaf, column)
-            solve_upper(work.gram, n_leaf, column)
-            trace += 1.0 - prior_precision * column[a]
+            trace += 1.0 - prior_precision * work.inverse[a, a]
             shift = mean[a] - leaf_prior.mu_mean
             shrinkage += shift * shift * prior_precision
         work.d_sigma[0] = (squares - shrinkage - (n - trace)) / sigma

@@ -16,7 +16,14 @@ from .classes import (
     finish_classes,
     gradient_from_pairs,
 )
-from .collapsed import accumulate_collapsed, adjoint_collapsed, finish_collapsed
+from .collapsed import (
+    accumulate_collapsed,
+    adjoint_collapsed,
+    fill_tangents,
+    finish_collapsed,
+    gradient_from_tangents,
+    width_of_sums,
+)
 from .jit import inlined, row_kernel
 from .means import finish_means, residual_means
 from .routing import (
@@ -60,9 +67,6 @@ def clear_sums(family, tree, work, n_leaf, with_gradient):
     for k in range(n_leaf):
         for m in range(work.counts.shape[1]):
             work.counts[k, m] = 0.0
-        if family == COLLAPSED:
-            for j in range(k + 1):
-                work.gram[k, j] = 0.0
     if with_gradient:
         work.d_sigma[0] = 0.0
         for i in range(tree.n_nodes[0]):
@@ -108,15 +112,19 @@ def log_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
     n_leaf = list_leaves(tree, work.leaf)
     clear_sums(family, tree, work, n_leaf, with_gradient)
     n_nodes = tree.n_nodes[0]
-    keep = n_nodes * data.columns.shape[1] <= work.psi.shape[0]
+    fits = n_nodes * data.columns.shape[1] <= work.psi.shape[0]
     through_splits = with_gradient and h[0] > 0.0 and n_nodes > 1
     by_pairs = (
         through_splits
-        and family == CLASSES
+        and family != MEANS
         and tree.weights.shape[1] == 0
-        and count_pairs(tree, work, n_leaf) <= PAIRS_A_SPLIT // (2 if keep else 1) * (n_leaf - 1)
+        and count_pairs(tree, work, n_leaf) <= PAIRS_A_SPLIT // (2 if fits else 1) * (n_leaf - 1)
     )
+    n_tangents = count_pairs(tree, work, n_leaf) - n_leaf + 1 if by_pairs else 0
+    if family == COLLAPSED:
+        fill(rows_of(work.sums, 0, 0, (n_leaf + n_tangents + 1) * width_of_sums(n_leaf)), 0.0)
     passes = 2 if through_splits and family != MEANS and not by_pairs else 1
+    keep = passes == 2 and fits
     total = 0.0
     squares = 0.0
     for this in range(passes):
@@ -139,7 +147,11 @@ def log_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
                         data, tree, work, n_leaf, start, base, n, with_gradient
                     )
                 else:
-                    squares += accumulate_collapsed(data, work, n_leaf, start, base, n)
+                    if by_pairs:
+                        fill_tangents(tree, work, base, n)
+                    squares += accumulate_collapsed(
+                        data, work, n_leaf, n_tangents, start, base, n
+                    )
             if through_splits and not by_pairs and this == passes - 1:
                 back_through_block(family, data, h, tree, work, n_leaf, b, base)
         if this == 0:
@@ -153,4 +165,6 @@ def log_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
                 total = finish_collapsed(
                     data, leaf_prior, tree, work, n_leaf, squares, with_gradient
                 )
+                if by_pairs:
+                    gradient_from_tangents(h, tree, work, n_leaf)
     return total

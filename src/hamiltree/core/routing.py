@@ -11,6 +11,9 @@ node i's row r at ``base + i * n + r``.
 from __future__ import annotations
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from .jit import float_from_bits, inlined
 
@@ -102,6 +105,18 @@ def scale_into(out, factor, a):
         out[r] = factor * a[r]
 
 
+@inlined
+def multiply_into(out, a, b):
+    for r in range(out.shape[0]):
+        out[r] = a[r] * b[r]
+
+
+@inlined
+def multiply_complement_into(out, a, b):
+    for r in range(out.shape[0]):
+        out[r] = a[r] * (1.0 - b[r])
+
+
 # Four at a time: the sums over pairs of leaves are bound by loads and stores, and this saves most.
 
 
@@ -112,21 +127,49 @@ def add_four(out, f0, a0, f1, a1, f2, a2, f3, a3):
 
 
 @inlined
-def dot_four(a, b0, b1, b2, b3):
-    t0 = t1 = t2 = t3 = 0.0
-    for r in range(a.shape[0]):
-        x = a[r]
-        t0 += x * b0[r]
-        t1 += x * b1[r]
-        t2 += x * b2[r]
-        t3 += x * b3[r]
-    return t0, t1, t2, t3
+def dot_two_by_three(a0, a1, b0, b1, b2):
+    t00 = t01 = t02 = t10 = t11 = t12 = 0.0
+    for r in range(a0.shape[0]):
+        t00 += a0[r] * b0[r]
+        t01 += a0[r] * b1[r]
+        t02 += a0[r] * b2[r]
+        t10 += a1[r] * b0[r]
+        t11 += a1[r] * b1[r]
+        t12 += a1[r] * b2[r]
+    return t00, t01, t02, t10, t11, t12
+
+
+@intrinsic
+def window(typingctx, buffer, start, n):
+    """buffer[start : start + n] without a look at the bounds."""
+    if not (isinstance(buffer, types.Array) and buffer.ndim == 1 and buffer.layout == "C"):
+        return None
+
+    def codegen(context, builder, signature, args):
+        kind = signature.args[0]
+        whole = context.make_array(kind)(context, builder, args[0])
+        view = context.make_array(kind)(context, builder)
+        itemsize = whole.itemsize
+        word = args[1].type
+        start = builder.asm(ir.FunctionType(word, [word]), "", "=r,0", [args[1]], side_effect=False)
+        context.populate_array(
+            view,
+            data=builder.gep(whole.data, [start]),
+            shape=[args[2]],
+            strides=[itemsize],
+            itemsize=itemsize,
+            meminfo=whole.meminfo,
+            parent=whole.parent,
+        )
+        return view._getvalue()
+
+    return buffer(buffer, types.intp, types.intp), codegen
 
 
 @inlined
 def rows_of(buffer, base, i, n):
     """Node i's rows of a block of n rows whose first node stands at ``base``."""
-    return buffer[base + i * n : base + (i + 1) * n]
+    return window(buffer, base + i * n, n)
 
 
 @inlined
