@@ -1,8 +1,9 @@
 // The arithmetic of hamiltree's compiled core in C++, as a yardstick for its speed.
 //
-// Value and gradient of the HMC-DF log-likelihood: core/routing.py and core/likelihoods.py with the
-// same node layout, blocks, passes, sums over pairs and polynomial sigmoid. Compiled by gradient.py with
-// g++ -O3 -march=native -ffast-math; called through ctypes.
+// Value and gradient of the HMC-DF log-likelihood of a small tree, which takes one pass over the rows:
+// core/routing.py and core/likelihoods.py with the same node layout, blocks, sums over pairs,
+// tangents and polynomial sigmoid. Compiled by gradient.py with g++ -O3 -march=native -ffast-math;
+// called through ctypes.
 
 #include <cmath>
 #include <cstdint>
@@ -17,14 +18,14 @@ enum Family { kClasses = 0, kMeans = 1, kCollapsed = 2 };
 
 // One argument for the caller to fill; field order is mirrored in gradient.py.
 struct Problem {
-    int64_t family, n_rows, padded, n_nodes, n_blocks, n_classes, cached;
+    int64_t family, n_rows, padded, n_nodes, n_blocks, n_classes;
     const double *columns, *y;                  // [p, padded], [padded]
     const int64_t *block, *block_rows, *block_class;  // [n_blocks + 1], [n_blocks], [n_blocks]
     const int64_t *size, *feature;              // [n_nodes]
     double *threshold, *value;                  // [n_nodes]
     const double *alpha;                        // [n_classes]
     double sigma, mu_mean, mu_sd, h;
-    double *psi, *reach, *adjoint, *slope;      // cached, cached, n_nodes * block, 2 * block
+    double *psi, *reach, *adjoint, *slope;      // see gradient.py
     double *d_threshold, *d_value, *d_sigma;    // [n_nodes], [n_nodes], [1]
 };
 
@@ -167,7 +168,8 @@ double digamma(double x) {
 void route_block(const Problem &p, int64_t b, int64_t start, int64_t n, double *psi,
                  double *reach) {
     const int64_t real = p.block_rows[b];
-    for (int64_t r = 0; r < n; ++r) reach[r] = r < real ? 1.0 : 0.0;
+    for (int64_t r = 0; r < n; ++r) reach[r] = 1.0;
+    for (int64_t r = real; r < n; ++r) reach[r] = 0.0;
     for (int64_t i = 0; i < p.n_nodes; ++i) {
         if (p.size[i] == 1) continue;
         const int64_t left = i + 1, right = left + p.size[left];
@@ -398,9 +400,9 @@ double log_likelihood(const Problem &p, Sums &s) {
         for (int64_t m = 0; m < n_sums; ++m) s.counts[k][m] = 0.0;
     }
     if (p.family == kCollapsed) {
-        int n_sums = 1;  // leaves, tangents, and one more to fill the last two
-        for (int64_t i = 0; i < p.n_nodes; ++i) n_sums += p.size[i] == 1 ? 1 : (p.size[i] - 1) / 2;
-        for (int a = 0; a < n_sums; ++a)
+        int n_left = 1;  // leaves, tangents, and one more to fill the last two
+        for (int64_t i = 0; i < p.n_nodes; ++i) n_left += p.size[i] == 1 ? 1 : (p.size[i] - 1) / 2;
+        for (int a = 0; a < n_left; ++a)
             for (int c = 0; c < s.n_leaf + 3; ++c) s.sums[a][c] = 0.0;
     }
     double squares = 0.0;

@@ -191,6 +191,20 @@ MUTANTS = [
         "tests/test_likelihoods.py -k gradient",
     ),
     Mutant(
+        "gradient from sums: the last leaf's tangent left out",
+        "core/collapsed.py",
+        "(work.inverse[k, j] - work.inverse[last, j])",
+        "work.inverse[k, j]",
+        "tests/test_likelihoods.py -k gradient",
+    ),
+    Mutant(
+        "gradient from sums: leaves right of a split taken for left ones",
+        "core/collapsed.py",
+        "total += term if k < first_right else -term",
+        "total += term",
+        "tests/test_likelihoods.py -k gradient",
+    ),
+    Mutant(
         "classification: the constant of each leaf left out (as in the authors' code)",
         "core/classes.py",
         "    total = n_leaf * constant\n",

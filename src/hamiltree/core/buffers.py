@@ -23,10 +23,13 @@ buffer); beyond that recomputing it is cheaper than fetching it from memory."""
 LANES = 8
 """Rows of a class are padded to a multiple of this: doubles in the widest vector register."""
 
-PAIRS_A_SPLIT = 8
-"""Up to so many pairs of leaf and ancestor for each split, sums over pairs are the faster way to
-the gradient of a classification tree than a second pass that routes the rows again; up to half as
-many where their routing was kept."""
+PAIRS_A_SPLIT = (8, 0, 4)
+"""By family: up to so many pairs of leaf and ancestor for each split, sums over the rows are the
+faster way to the gradient of an HMC-DF tree than a second pass that routes the rows again. Explicit
+means need neither."""
+
+PAIRS_A_SPLIT_KEPT = (4, 0, 3)
+"""The same where the routing of the first pass could be kept for the second."""
 
 
 class Data(NamedTuple):
@@ -69,23 +72,22 @@ class Work(NamedTuple):
     """[capacity * BLOCK or more]; see routing."""
     reach: NDArray[np.float64]
     adjoint: NDArray[np.float64]
-    """[capacity * BLOCK]"""
+    """[PAIRS_A_SPLIT * max_leaves * BLOCK for COLLAPSED, else capacity * BLOCK]; adjoints by node,
+    or COLLAPSED's tangents."""
     slope: NDArray[np.float64]
     """[2, BLOCK]"""
     leaf: NDArray[np.int64]
     """[max_leaves]; the nodes that are leaves, preorder."""
     counts: NDArray[np.float64]
-    """[max_leaves, K]; classification: soft class counts. Regression: column 0 is Phi'y, or
-    d log-likelihood / d mu where the means are explicit."""
+    """[max_leaves, K]; classification: soft class counts."""
     table: NDArray[np.float64]
     """[max_leaves, K]; classification: adjoint of a leaf by class. Regression: column 0 is the
     posterior mean m of the leaf means."""
-    pairs: NDArray[np.float64]
-    """[PAIRS_A_SPLIT * max_leaves, K]; classification: sum of phi x psi over the rows of a class,
-    for each leaf and each of its ancestors."""
     sums: NDArray[np.float64]
+    """Sums over all rows. Classification: of phi x psi by class, for each leaf and each of its
+    ancestors. COLLAPSED: see there."""
     gram: NDArray[np.float64]
-    """[max_leaves, max_leaves] for COLLAPSED; Phi'Phi, then the Cholesky factor of S."""
+    """[max_leaves, max_leaves] for COLLAPSED; S, then its Cholesky factor."""
     inverse: NDArray[np.float64]
     """[max_leaves, max_leaves] for COLLAPSED; S^-1."""
     d_threshold: NDArray[np.float64]
@@ -142,16 +144,16 @@ def make_work(data: Data, max_leaves: int, n_classes: int, n_weights: int, famil
     block = min(BLOCK, n_rows)
     kept = max(capacity * block, min(CACHED_FLOATS, capacity * n_rows))
     square = max_leaves if family == COLLAPSED else 0
+    pairs = PAIRS_A_SPLIT[family] * max_leaves
     return Work(
         psi=aligned_zeros(kept),
         reach=aligned_zeros(kept),
-        adjoint=aligned_zeros(capacity * block),
+        adjoint=aligned_zeros(max(capacity, pairs if square else 0) * block),
         slope=aligned_zeros(2, block),
         leaf=np.zeros(max_leaves, np.int64),
         counts=np.zeros((max_leaves, max(n_classes, 1))),
         table=np.zeros((max_leaves, max(n_classes, 1))),
-        pairs=np.zeros((PAIRS_A_SPLIT * max_leaves, max(n_classes, 1))),
-        sums=np.zeros((square + capacity + 1) * (square + 3)),
+        sums=np.zeros(pairs * (square + 3 if square else n_classes)),
         gram=np.zeros((square, square)),
         inverse=np.zeros((square, square)),
         d_threshold=np.zeros(capacity),

@@ -12,24 +12,37 @@ import numpy as np
 
 from .jit import inlined, kernel
 from .means import LOG_2PI, combine_leaves
-from .routing import dot, dot_two_by_three, multiply_complement_into, multiply_into, rows_of
+from .routing import (
+    dot,
+    dot_two_by_three,
+    multiply_complement_into,
+    multiply_into,
+    rows_of,
+    window,
+)
 
-
-# All sums over rows are products of two vectors with one value a row. On the right stand y and the
-# leaves' phi (``width_of_sums``); on the left the leaves' phi, which gives Phi'y and Phi'Phi, and,
-# for a gradient without a second pass, the tangents. Two by three at a time, which needs one load a
-# product instead of two; what is left over at the edges repeats a vector and is never read.
+# All sums over the rows are products of two vectors that have one value a row. On the right stand y
+# and the leaves' phi. On the left stand the leaves' phi, which gives Phi'y and Phi'Phi, and behind
+# them, for a gradient without a second pass, the tangents. The product of left vector a and right
+# vector c is ``sums[a * width + c]``. Two by three at a time they take one load each, not two; what
+# is left over at the edges repeats a vector, and its sums are not read.
 #
 # Tangents: the log-likelihood knows the rows only through Phi'y and Phi'Phi, so its derivative by a
-# threshold knows them through the products of y and Phi with d phi_k / d threshold, k a leaf below
-# the split. Times h that is phi psi left of the split and -phi (1 - psi) right of it. All tangents
-# of a split add up to zero, so the last leaf's is left out.
+# threshold knows them only through the products of y and Phi with d phi_k / d threshold, k a leaf
+# below the split. Times h these are phi psi left of the split and -phi (1 - psi) right of it. Those
+# of a split add up to zero, so that of its last leaf is left out.
 
 
 @inlined
 def width_of_sums(n_leaf):
-    """Columns of the sums: y, the leaves, and what makes it a multiple of three."""
+    """Right vectors, rounded up to a multiple of three."""
     return (n_leaf + 3) // 3 * 3
+
+
+@inlined
+def n_left_vectors(n_leaf, n_pairs):
+    """Leaves, and one tangent less than there are leaves below a split: n_pairs - (n_leaf - 1)."""
+    return max(n_leaf, n_pairs + 1)
 
 
 @inlined
@@ -63,14 +76,15 @@ def left_vector(work, n_leaf, a, base, n):
 @inlined
 def right_vector(data, work, n_leaf, c, start, base, n):
     if c == 0:
-        return rows_of(data.y, start, 0, n)
+        return window(data.y, start, n)
     return rows_of(work.reach, base, work.leaf[min(c, n_leaf) - 1], n)
 
 
 @inlined
-def accumulate_collapsed(data, work, n_leaf, n_tangents, start, base, n):
+def accumulate_collapsed(data, work, n_leaf, n_pairs, start, base, n):
+    """Add this block's sums; returns y'y."""
     width = width_of_sums(n_leaf)
-    last = n_leaf + n_tangents - 1
+    last = n_left_vectors(n_leaf, n_pairs) - 1
     for a in range(0, last + 1, 2):
         a0 = left_vector(work, n_leaf, a, base, n)
         a1 = left_vector(work, n_leaf, min(a + 1, last), base, n)
@@ -90,7 +104,7 @@ def accumulate_collapsed(data, work, n_leaf, n_tangents, start, base, n):
             work.sums[at] += t10
             work.sums[at + 1] += t11
             work.sums[at + 2] += t12
-    y = rows_of(data.y, start, 0, n)
+    y = window(data.y, start, n)
     return dot(y, y)
 
 
@@ -156,33 +170,6 @@ def invert(a, n, out):
 
 
 @inlined
-def gradient_from_tangents(h, tree, work, n_leaf):
-    """d log p / d threshold from the finished sums, S^-1 and m."""
-    precision = 1.0 / (tree.sigma[0] * tree.sigma[0])
-    width = width_of_sums(n_leaf)
-    at = n_leaf * width
-    first = 0
-    for i in range(tree.n_nodes[0]):
-        if tree.size[i] == 1:
-            first += 1
-            continue
-        first_right = first + (tree.size[i + 1] + 1) // 2
-        last = first + (tree.size[i] + 1) // 2 - 1
-        total = 0.0
-        for k in range(first, last):
-            error = work.sums[at]
-            spread = 0.0
-            for j in range(n_leaf):
-                entry = work.sums[at + 1 + j]
-                error -= work.table[j, 0] * entry
-                spread += (work.inverse[k, j] - work.inverse[last, j]) * entry
-            term = (work.table[k, 0] - work.table[last, 0]) * error - spread
-            total += term if k < first_right else -term
-            at += width
-        work.d_threshold[i] = total * precision / h[tree.feature[i]]
-
-
-@inlined
 def finish_collapsed(data, leaf_prior, tree, work, n_leaf, yy, with_gradient):
     """y = Phi mu + noise with a normal prior on mu: the marginal of y, by S = L L'.
 
@@ -228,6 +215,33 @@ def finish_collapsed(data, leaf_prior, tree, work, n_leaf, yy, with_gradient):
         - n_leaf * math.log(prior_precision)
         + squares
     )
+
+
+@inlined
+def gradient_from_tangents(h, tree, work, n_leaf):
+    """d log p / d threshold from the finished sums, S^-1 and m."""
+    precision = 1.0 / (tree.sigma[0] * tree.sigma[0])
+    width = width_of_sums(n_leaf)
+    at = n_leaf * width
+    first = 0
+    for i in range(tree.n_nodes[0]):
+        if tree.size[i] == 1:
+            first += 1
+            continue
+        first_right = first + (tree.size[i + 1] + 1) // 2
+        last = first + (tree.size[i] + 1) // 2 - 1
+        total = 0.0
+        for k in range(first, last):
+            error = work.sums[at]
+            spread = 0.0
+            for j in range(n_leaf):
+                entry = work.sums[at + 1 + j]
+                error -= work.table[j, 0] * entry
+                spread += (work.inverse[k, j] - work.inverse[last, j]) * entry
+            term = (work.table[k, 0] - work.table[last, 0]) * error - spread
+            total += term if k < first_right else -term
+            at += width
+        work.d_threshold[i] = total * precision / h[tree.feature[i]]
 
 
 @inlined
