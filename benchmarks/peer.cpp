@@ -35,7 +35,7 @@ struct Sums {
     double pairs[kMaxPairs][kMaxLeaves] = {};  // zeroed again after use
     double sums[kMaxPairs][kMaxLeaves + 3];  // see core/collapsed.py
     double counts[kMaxLeaves][kMaxLeaves], table[kMaxLeaves][kMaxLeaves];
-    double gram[kMaxLeaves][kMaxLeaves], inverse[kMaxLeaves][kMaxLeaves];
+    double gram[kMaxLeaves][kMaxLeaves], moment[kMaxLeaves][kMaxLeaves];
 };
 
 inline double exp_clamped(double z) {
@@ -141,14 +141,9 @@ void dot_two_by_three(int64_t n, const double *__restrict a0, const double *__re
     out1[2] += t12;
 }
 
-void multiply_into(int64_t n, double *__restrict out, const double *__restrict a,
-                   const double *__restrict b) {
-    for (int64_t r = 0; r < n; ++r) out[r] = a[r] * b[r];
-}
-
-void multiply_complement_into(int64_t n, double *__restrict out, const double *__restrict a,
-                              const double *__restrict b) {
-    for (int64_t r = 0; r < n; ++r) out[r] = a[r] * (1.0 - b[r]);
+void multiply_shifted(int64_t n, double *__restrict out, const double *__restrict a,
+                      const double *__restrict b, double shift) {
+    for (int64_t r = 0; r < n; ++r) out[r] = a[r] * (b[r] - shift);
 }
 
 void scale_into(int64_t n, double *__restrict out, double factor, const double *__restrict a) {
@@ -209,12 +204,9 @@ double accumulate(const Problem &p, Sums &s, int64_t b, int64_t start, int64_t n
             continue;
         }
         const int first_right = first + (p.size[i + 1] + 1) / 2;
-        for (int k = first; k < first + (p.size[i] + 1) / 2 - 1; ++k, tangent += n) {
-            if (k < first_right)
-                multiply_into(n, tangent, reach + s.leaf[k] * n, psi + i * n);
-            else
-                multiply_complement_into(n, tangent, reach + s.leaf[k] * n, psi + i * n);
-        }
+        for (int k = first; k < first + (p.size[i] + 1) / 2 - 1; ++k, tangent += n)
+            multiply_shifted(n, tangent, reach + s.leaf[k] * n, psi + i * n,
+                             k < first_right ? 0.0 : 1.0);
     }
     const int last = s.n_leaf + static_cast<int>((tangent - p.adjoint) / n) - 1;
     const auto left = [&](int a) {
@@ -277,20 +269,20 @@ void solve_upper(const Sums &s, double *b) {
 
 void invert(Sums &s) {
     for (int j = 0; j < s.n_leaf; ++j) {
-        s.inverse[j][j] = s.gram[j][j];
+        s.moment[j][j] = s.gram[j][j];
         for (int i = j + 1; i < s.n_leaf; ++i) {
             double entry = 0.0;
-            for (int k = j; k < i; ++k) entry -= s.gram[i][k] * s.inverse[j][k];
-            s.inverse[j][i] = entry * s.gram[i][i];
+            for (int k = j; k < i; ++k) entry -= s.gram[i][k] * s.moment[j][k];
+            s.moment[j][i] = entry * s.gram[i][i];
         }
     }
     for (int j = 0; j < s.n_leaf; ++j) {
         for (int i = 0; i <= j; ++i) {
             double entry = 0.0;
-            for (int k = j; k < s.n_leaf; ++k) entry += s.inverse[i][k] * s.inverse[j][k];
-            s.inverse[j][i] = entry;
+            for (int k = j; k < s.n_leaf; ++k) entry += s.moment[i][k] * s.moment[j][k];
+            s.moment[j][i] = entry;
         }
-        for (int i = 0; i < j; ++i) s.inverse[i][j] = s.inverse[j][i];
+        for (int i = 0; i < j; ++i) s.moment[i][j] = s.moment[j][i];
     }
 }
 
@@ -322,9 +314,10 @@ double finish_collapsed(const Problem &p, Sums &s, double yy) {
         yy * precision - explained + s.n_leaf * p.mu_mean * p.mu_mean * prior_precision;
     invert(s);
     for (int a = 0; a < s.n_leaf; ++a) {
-        trace += 1.0 - prior_precision * s.inverse[a][a];
+        trace += 1.0 - prior_precision * s.moment[a][a];
         shrinkage += (mean[a] - p.mu_mean) * (mean[a] - p.mu_mean) * prior_precision;
         s.table[a][0] = mean[a];
+        for (int b = 0; b < s.n_leaf; ++b) s.moment[a][b] += mean[a] * mean[b];
     }
     *p.d_sigma = (squares - shrinkage - (n - trace)) / p.sigma;
     return -0.5 * (n * (kLog2Pi + 2.0 * std::log(p.sigma)) + 2.0 * log_det -
@@ -353,17 +346,12 @@ void gradient_from_tangents(const Problem &p, const Sums &s) {
             ++first;
             continue;
         }
-        const int first_right = first + (p.size[i + 1] + 1) / 2;
         const int last = first + (p.size[i] + 1) / 2 - 1;
         double total = 0.0;
         for (int k = first; k < last; ++k, ++row) {
-            double error = s.sums[row][0], spread = 0.0;
-            for (int j = 0; j < s.n_leaf; ++j) {
-                error -= s.table[j][0] * s.sums[row][j + 1];
-                spread += (s.inverse[k][j] - s.inverse[last][j]) * s.sums[row][j + 1];
-            }
-            const double term = (s.table[k][0] - s.table[last][0]) * error - spread;
-            total += k < first_right ? term : -term;
+            total += (s.table[k][0] - s.table[last][0]) * s.sums[row][0];
+            for (int j = 0; j < s.n_leaf; ++j)
+                total -= (s.moment[k][j] - s.moment[last][j]) * s.sums[row][j + 1];
         }
         p.d_threshold[i] = total * precision / p.h;
     }

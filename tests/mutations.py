@@ -193,15 +193,15 @@ MUTANTS = [
     Mutant(
         "gradient from sums: the last leaf's tangent left out",
         "core/collapsed.py",
-        "(work.inverse[k, j] - work.inverse[last, j])",
-        "work.inverse[k, j]",
+        "(work.moment[k, j] - work.moment[last, j])",
+        "work.moment[k, j]",
         "tests/test_likelihoods.py -k gradient",
     ),
     Mutant(
         "gradient from sums: leaves right of a split taken for left ones",
         "core/collapsed.py",
-        "total += term if k < first_right else -term",
-        "total += term",
+        "shift = 0.0 if k < first_right else 1.0",
+        "shift = 0.0",
         "tests/test_likelihoods.py -k gradient",
     ),
     Mutant(

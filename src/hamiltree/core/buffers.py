@@ -88,8 +88,8 @@ class Work(NamedTuple):
     ancestors. COLLAPSED: see there."""
     gram: NDArray[np.float64]
     """[max_leaves, max_leaves] for COLLAPSED; S, then its Cholesky factor."""
-    inverse: NDArray[np.float64]
-    """[max_leaves, max_leaves] for COLLAPSED; S^-1."""
+    moment: NDArray[np.float64]
+    """[max_leaves, max_leaves] for COLLAPSED; M = S^-1 + m m'."""
     d_threshold: NDArray[np.float64]
     """[capacity]"""
     d_weights: NDArray[np.float64]
@@ -155,7 +155,7 @@ def make_work(data: Data, max_leaves: int, n_classes: int, n_weights: int, famil
         table=np.zeros((max_leaves, max(n_classes, 1))),
         sums=np.zeros(pairs * (square + 3 if square else n_classes)),
         gram=np.zeros((square, square)),
-        inverse=np.zeros((square, square)),
+        moment=np.zeros((square, square)),
         d_threshold=np.zeros(capacity),
         d_weights=np.zeros((capacity, n_weights)),
         d_value=np.zeros(capacity),

@@ -2,6 +2,8 @@
 
 Given routing and sigma, y = Phi mu + noise with a normal prior on mu is linear and Gaussian. With
 S = Phi'Phi / sigma^2 + I / mu_sd^2 the marginal of y needs one Cholesky factor, leaves x leaves.
+m, the posterior mean of mu, and M = S^-1 + m m', its second moment, give the gradient:
+d log p / d phi_ik = (y_i m_k - (Phi M)_ik) / sigma^2.
 """
 
 from __future__ import annotations
@@ -15,8 +17,7 @@ from .means import LOG_2PI, combine_leaves
 from .routing import (
     dot,
     dot_two_by_three,
-    multiply_complement_into,
-    multiply_into,
+    multiply_shifted,
     rows_of,
     window,
 )
@@ -29,7 +30,7 @@ from .routing import (
 #
 # Tangents: the log-likelihood knows the rows only through Phi'y and Phi'Phi, so its derivative by a
 # threshold knows them only through the products of y and Phi with d phi_k / d threshold, k a leaf
-# below the split. Times h these are phi psi left of the split and -phi (1 - psi) right of it. Those
+# below the split. Times h these are phi psi left of the split and phi (psi - 1) right of it. Those
 # of a split add up to zero, so that of its last leaf is left out.
 
 
@@ -47,7 +48,7 @@ def n_left_vectors(n_leaf, n_pairs):
 
 @inlined
 def fill_tangents(tree, work, base, n):
-    """Tangents of a block, without their signs, into the rows of ``adjoint``."""
+    """Tangents of a block, times h, into the rows of ``adjoint``."""
     row = 0
     first = 0  # of the leaves below i
     for i in range(tree.n_nodes[0]):
@@ -58,11 +59,8 @@ def fill_tangents(tree, work, base, n):
         first_right = first + (tree.size[i + 1] + 1) // 2
         for k in range(first, first + (tree.size[i] + 1) // 2 - 1):
             phi = rows_of(work.reach, base, work.leaf[k], n)
-            tangent = rows_of(work.adjoint, 0, row, n)
-            if k < first_right:
-                multiply_into(tangent, phi, psi)
-            else:
-                multiply_complement_into(tangent, phi, psi)
+            shift = 0.0 if k < first_right else 1.0
+            multiply_shifted(rows_of(work.adjoint, 0, row, n), phi, psi, shift)
             row += 1
 
 
@@ -201,13 +199,15 @@ def finish_collapsed(data, leaf_prior, tree, work, n_leaf, yy, with_gradient):
     if with_gradient:
         # e'e of design.md without a pass over the rows: |y - Phi m|^2 / sigma^2 is the marginal
         # quadratic form less the prior's share of it.
-        invert(work.gram, n_leaf, work.inverse)
+        invert(work.gram, n_leaf, work.moment)
         shrinkage = 0.0
         trace = 0.0  # of S^-1 Phi'Phi / sigma^2
         for a in range(n_leaf):
-            trace += 1.0 - prior_precision * work.inverse[a, a]
+            trace += 1.0 - prior_precision * work.moment[a, a]
             shift = mean[a] - leaf_prior.mu_mean
             shrinkage += shift * shift * prior_precision
+            for b in range(n_leaf):
+                work.moment[a, b] += mean[a] * mean[b]
         work.d_sigma[0] = (squares - shrinkage - (n - trace)) / sigma
     return -0.5 * (
         n * (LOG_2PI + 2.0 * math.log(sigma))
@@ -219,7 +219,7 @@ def finish_collapsed(data, leaf_prior, tree, work, n_leaf, yy, with_gradient):
 
 @inlined
 def gradient_from_tangents(h, tree, work, n_leaf):
-    """d log p / d threshold from the finished sums, S^-1 and m."""
+    """d log p / d threshold from the finished sums, m and M."""
     precision = 1.0 / (tree.sigma[0] * tree.sigma[0])
     width = width_of_sums(n_leaf)
     at = n_leaf * width
@@ -228,30 +228,21 @@ def gradient_from_tangents(h, tree, work, n_leaf):
         if tree.size[i] == 1:
             first += 1
             continue
-        first_right = first + (tree.size[i + 1] + 1) // 2
         last = first + (tree.size[i] + 1) // 2 - 1
         total = 0.0
         for k in range(first, last):
-            error = work.sums[at]
-            spread = 0.0
+            total += (work.table[k, 0] - work.table[last, 0]) * work.sums[at]
             for j in range(n_leaf):
-                entry = work.sums[at + 1 + j]
-                error -= work.table[j, 0] * entry
-                spread += (work.inverse[k, j] - work.inverse[last, j]) * entry
-            term = (work.table[k, 0] - work.table[last, 0]) * error - spread
-            total += term if k < first_right else -term
+                total -= (work.moment[k, j] - work.moment[last, j]) * work.sums[at + 1 + j]
             at += width
         work.d_threshold[i] = total * precision / h[tree.feature[i]]
 
 
 @inlined
 def adjoint_collapsed(data, tree, work, n_leaf, start, base, n):
-    """d log p / d phi_ik = e_i m_k - (Phi S^-1)_ik / sigma^2, with e = (y - Phi m) / sigma^2."""
     precision = 1.0 / (tree.sigma[0] * tree.sigma[0])
-    error = work.slope[1, :n]
-    y, mean = data.y[start : start + n], work.table[:, 0]
-    combine_leaves(error, precision, y, -precision, mean, work, n_leaf, base, n)
+    y = window(data.y, start, n)
     for k in range(n_leaf):
         adjoint = rows_of(work.adjoint, 0, work.leaf[k], n)
-        weights = work.inverse[k]
-        combine_leaves(adjoint, mean[k], error, -precision, weights, work, n_leaf, base, n)
+        scale = precision * work.table[k, 0]
+        combine_leaves(adjoint, scale, y, -precision, work.moment[k], work, n_leaf, base, n)

@@ -108,15 +108,9 @@ def scale_into(out, factor, a):
 
 
 @inlined
-def multiply_into(out, a, b):
+def multiply_shifted(out, a, b, shift):
     for r in range(out.shape[0]):
-        out[r] = a[r] * b[r]
-
-
-@inlined
-def multiply_complement_into(out, a, b):
-    for r in range(out.shape[0]):
-        out[r] = a[r] * (1.0 - b[r])
+        out[r] = a[r] * (b[r] - shift)
 
 
 # Several at a time: sums over pairs of vectors are bound by loads and stores, and this saves most.
