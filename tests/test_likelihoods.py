@@ -115,6 +115,19 @@ def test_gradient_matches_central_differences(family, oblique, h, n_rows, rng):
             assert error <= 1e-5 * (1 + abs(grad[j])), (j, grad[j], differences)
 
 
+def check_gradient_with_room(room, model, tree, work):
+    """With room for so much of the routing, value and gradient are those that ``work`` gives."""
+    less = work._replace(psi=np.zeros(room), reach=np.zeros(room))
+    n = dimension(model, tree)
+    u, expected, gradient = np.zeros(n), np.zeros(n), np.zeros(n)
+    unconstrain(model, tree, u)
+    value = log_density_and_gradient(u, expected, (model, tree, work))
+    assert log_density_and_gradient(u, gradient, (model, tree, less)) == pytest.approx(
+        value, rel=1e-12
+    )
+    np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("oblique", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_large_data_take_the_other_way_to_the_same_gradient(family, oblique, rng):
@@ -125,15 +138,7 @@ def test_large_data_take_the_other_way_to_the_same_gradient(family, oblique, rng
     )
     room = tree.size.size * BLOCK  # of one block: the least that a run has
     assert tree.n_nodes[0] * model.data.columns.shape[1] > room
-    small = work._replace(psi=np.zeros(room), reach=np.zeros(room))
-    n = dimension(model, tree)
-    u, kept, again = np.zeros(n), np.zeros(n), np.zeros(n)
-    unconstrain(model, tree, u)
-    value = log_density_and_gradient(u, kept, (model, tree, work))
-    assert log_density_and_gradient(u, again, (model, tree, small)) == pytest.approx(
-        value, rel=1e-12
-    )
-    np.testing.assert_allclose(again, kept, rtol=1e-9, atol=1e-9)
+    check_gradient_with_room(room, model, tree, work)
 
 
 @pytest.mark.parametrize("saturated", [False, True])
@@ -153,15 +158,7 @@ def test_gradient_from_sums_is_that_of_a_second_pass(family, h, saturated, rng):
             tree.threshold[tree.size > 1] = 0.5
         room = tree.n_nodes[0] * BLOCK  # for one block; ``work`` has it for all
         assert room < tree.n_nodes[0] * model.data.columns.shape[1] <= work.psi.size
-        one_block = work._replace(psi=np.zeros(room), reach=np.zeros(room))
-        n = dimension(model, tree)
-        u, second, sums = np.zeros(n), np.zeros(n), np.zeros(n)
-        unconstrain(model, tree, u)
-        value = log_density_and_gradient(u, second, (model, tree, work))
-        assert log_density_and_gradient(u, sums, (model, tree, one_block)) == pytest.approx(
-            value, rel=1e-12
-        )
-        np.testing.assert_allclose(sums, second, rtol=1e-9, atol=1e-9)
+        check_gradient_with_room(room, model, tree, work)
 
 
 def test_buffers_start_with_a_cache_line(rng):

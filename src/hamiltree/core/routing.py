@@ -139,8 +139,8 @@ def dot_two_by_three(a0, a1, b0, b1, b2):
 def window(typingctx: Any, buffer: Any, start: Any, n: Any) -> Any:
     """buffer[start : start + n] of a one-dimensional array, which must be within its bounds.
 
-    A slice takes care of negative and of too large indices; there are so many here that this was a
-    sixth of the time it takes to compile the likelihood.
+    A slice takes care of negative and of too large indices; there are so many here that this was an
+    eighth of the time it takes to compile the likelihood.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
