@@ -25,7 +25,7 @@ STEPS = 100
 
 @inlined
 def recover_gram(model, tree, work, leaves):
-    """Phi'Phi into ``work.inverse``, from the factor that an evaluation left in ``work.gram``."""
+    """Phi'Phi into ``work.moment``, from the factor that an evaluation left in ``work.gram``."""
     variance = tree.sigma[0] * tree.sigma[0]
     for a in range(leaves):
         for b in range(a + 1):
@@ -34,8 +34,8 @@ def recover_gram(model, tree, work, leaves):
                 entry += work.gram[a, k] * work.gram[b, k]
             # the factor keeps the reciprocals of its diagonal
             entry += (1.0 / work.gram[a, a] if a == b else work.gram[a, b]) / work.gram[b, b]
-            work.inverse[a, b] = entry * variance
-        work.inverse[a, a] -= variance / (model.leaf_prior.mu_sd * model.leaf_prior.mu_sd)
+            work.moment[a, b] = entry * variance
+        work.moment[a, a] -= variance / (model.leaf_prior.mu_sd * model.leaf_prior.mu_sd)
 
 
 @kernel
@@ -49,7 +49,7 @@ def log_density_of_noise(model, work, leaves, yy, log_sigma):
     for a in range(leaves):
         mean[a] = work.counts[a, 0] * precision + prior.mu_mean * prior_precision
         for b in range(a + 1):
-            work.gram[a, b] = work.inverse[a, b] * precision
+            work.gram[a, b] = work.moment[a, b] * precision
         work.gram[a, a] += prior_precision
     if not cholesky(work.gram, leaves):
         return -np.inf, -np.inf
