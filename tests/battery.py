@@ -16,9 +16,21 @@ from .reference.model import Shape, Toy
 # Every configuration that claims to leave the posterior invariant. The paper's adaptation inside a
 # transition and its biased acceptance do not, and are not here.
 CONFIGURATIONS: dict[str, dict[str, object]] = {
-    "composed": {},
-    "composed-liu": {"index_update": "liu", "leaf_means": "explicit", "inner_steps": 2},
-    "double-sided": {"scheme": "double-sided", "index_update": "mh", "leaf_means": "explicit"},
+    "informed": {},
+    "informed-explicit": {"leaf_means": "explicit"},
+    "composed": {"moves": "prior"},
+    "composed-liu": {
+        "moves": "prior",
+        "index_update": "liu",
+        "leaf_means": "explicit",
+        "inner_steps": 2,
+    },
+    "double-sided": {
+        "moves": "prior",
+        "scheme": "double-sided",
+        "index_update": "mh",
+        "leaf_means": "explicit",
+    },
 }
 
 

@@ -18,7 +18,8 @@ LEVEL = 1e-4  # false alarms: 36 cases x 2 tests at this level, under 1 % for th
 
 def length(toy: str, configuration: str) -> int:
     """Draws a chain. Jumps that draw a mean from its prior are rarely accepted: more of them."""
-    explicit = CONFIGURATIONS[configuration].get("leaf_means") == "explicit"
+    options = CONFIGURATIONS[configuration]
+    explicit = options.get("leaf_means") == "explicit" and options.get("moves") == "prior"
     return 150_000 if toy == "regression" and explicit else 30_000
 
 

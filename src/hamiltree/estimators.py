@@ -66,6 +66,7 @@ class _BayesianTree(BaseEstimator, ABC):
     min_size: int | None = None
     moves: str | None = None
     h_init: float | None = None
+    informed_moves: Sequence[str] | None = None
     index_update: str | None = None
     scheme: str | None = None
     adapt: str | None = None

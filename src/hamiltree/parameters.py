@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .settings import METHODS, MOVES, PRESETS, RUN_LENGTHS, Settings
+from .settings import INFORMED_MOVES, METHODS, MOVES, PRESETS, RUN_LENGTHS, Settings
 
 SETTING_NAMES = tuple(field.name for field in fields(Settings))
 ROUNDING = 1e-8  # probabilities typed as decimals sum to 1 only up to rounding
@@ -61,6 +61,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "ess_threshold": [Interval(Real, 0, 1, closed="both"), None],
     "min_size": [_count, None],
     "standardize": ["boolean"],
+    "informed_moves": [tuple, list, None],
     "leaf_means": _one_of("collapsed", "explicit"),
     "index_update": _one_of("gibbs", "mh", "liu"),
     "scheme": _one_of("composed", "double-sided"),
@@ -111,6 +112,7 @@ DOCS: dict[str, tuple[str, str]] = {
     "mu_prior": ("(float, float)", "Mean and sd of the leaf means' normal prior, model units."),
     "sigma_prior": ("(float, float)", "Inverse gamma prior (shape, scale) of the noise sd."),
     "standardize": ("bool", "Bring y to mean 0 and sd 1 for the model; output is in y's units."),
+    "informed_moves": ("sequence of str", "Names of an iteration's informed moves, in order."),
     "leaf_means": ("str", '"collapsed" integrates the leaf means out, "explicit" samples them.'),
     "index_update": ("str", 'HMC-DF, the features of splits: "gibbs", "mh" or "liu".'),
     "scheme": ("str", '"composed" exact kernels, or the paper\'s "double-sided" jumps.'),
@@ -182,6 +184,12 @@ def check(settings: Settings, n_classes: int) -> None:
         raise ValueError(
             f"min_leaves={settings.min_leaves} is larger than max_leaves={settings.max_leaves}"
         )
+    if settings.scheme == "double-sided" and settings.moves != "prior":
+        raise ValueError('scheme="double-sided" is the paper\'s, with its jumps: set moves="prior"')
+    unknown = set(settings.informed_moves or ()) - set(INFORMED_MOVES)
+    if unknown:
+        known = ", ".join(dict.fromkeys(INFORMED_MOVES))
+        raise ValueError(f"informed_moves has {sorted(unknown)}; known are {known}")
     if settings.method == "smc":
         _check_smc(settings)
     biased = "biased" in (settings.acceptance, settings.warmup_acceptance)

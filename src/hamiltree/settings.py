@@ -6,7 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 METHODS = ("hmc-df", "hmc-dfi", "cgm", "wu", "smc")
-MOVES = ("prior",)
+MOVES = ("informed", "prior")
+INFORMED_MOVES = (
+    "grow",
+    "insert",
+    "change",
+    "regrow",
+    "grow",
+    "transpose",
+    "insert",
+    "change",
+    "swap",
+    "relocate",
+)
+"""An iteration of moves="informed". A grow is a prune, and an insert a delete, by a fair coin."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +33,7 @@ class Settings:
     """
 
     method: str = "hmc-df"
-    moves: str = "prior"
+    moves: str = "informed"
     # --- the model
     alpha_split: float = 0.95
     beta_split: float = 2.0
@@ -45,6 +58,7 @@ class Settings:
     # --- the sampler
     leaf_means: str = "collapsed"
     h_init: float | None = None
+    informed_moves: tuple[str, ...] | None = None
     index_update: str = "gibbs"
     scheme: str = "composed"
     adapt: str = "warmup"
@@ -75,6 +89,7 @@ PRESETS: dict[str | None, dict[str, object]] = {
         "beta_split": 2.0,
         "min_leaves": 2,
         "h": 0.025,
+        "moves": "prior",
         "leaf_means": "explicit",
         "index_update": "mh",
         "scheme": "double-sided",

@@ -212,3 +212,45 @@ def prune(tree, node):
     tree.size[node] = 1
     tree.feature[node] = -1
     relink(tree)
+
+
+@kernel
+def insert_above(tree, node, leaf_left):
+    """Put a split above a node, with a new leaf on one side; its rule is for the caller to set."""
+    resize_ancestors(tree, node, 2)
+    size = tree.size[node]
+    if leaf_left:
+        open_gap(tree, node, 2)
+        leaf = node + 1
+    else:
+        open_gap(tree, node, 1)
+        leaf = node + 1 + size
+        open_gap(tree, leaf, 1)
+    tree.size[node] = size + 2
+    tree.size[leaf] = 1
+    tree.feature[leaf] = -1
+    tree.value[leaf] = 0.0
+    relink(tree)
+
+
+@kernel
+def remove_above(tree, node, leaf_left):
+    """Take out a split and its leaf on one side; what is on the other takes its place."""
+    resize_ancestors(tree, node, -2)
+    if leaf_left:
+        close_gap(tree, node, 2)
+    else:
+        close_gap(tree, node + 1 + tree.size[node + 1], 1)
+        close_gap(tree, node, 1)
+    relink(tree)
+
+
+@kernel
+def prune_all(tree, node):
+    """Turn any node into a leaf."""
+    removed = tree.size[node] - 1
+    resize_ancestors(tree, node, -removed)
+    close_gap(tree, node + 1, removed)
+    tree.size[node] = 1
+    tree.feature[node] = -1
+    relink(tree)

@@ -24,10 +24,12 @@ from .adaptation import (
     update_averager,
 )
 from .buffers import Work
+from .exploring import informed_sweep
 from .jit import inlined, kernel, opaque
 from .nodes import Tree, n_leaves
 from .nuts import NutsInfo, NutsWork
 from .rules import RuleWork, update_features, update_hard_rules
+from .scan_data import ScanModel, ScanWork
 from .target import (
     Model,
     constrain,
@@ -67,6 +69,10 @@ class Plan(NamedTuple):
     adapt_end: NDArray[np.bool_]
     """[adapt_steps]; a slow window ends after this step."""
     h_final: float
+    sweep: NDArray[np.int64]
+    """Informed moves an iteration, see ``exploring``."""
+    prior_moves: bool
+    """Jumps drawn from the prior, and rules by their own kernels, beside or instead of them."""
 
 
 class Calls(NamedTuple):
@@ -75,6 +81,7 @@ class Calls(NamedTuple):
     nuts: int
     first_step: int
     side: int
+    sweep: int
 
 
 class State(NamedTuple):
@@ -90,7 +97,11 @@ class State(NamedTuple):
     tuning: Tuning
     tally: NDArray[np.int64]
     """[2, moves, 2]; accepted and proposed, in warm-up and sampling."""
+    informed_tally: NDArray[np.int64]
+    """[2, informed moves, 2]"""
     work: Work
+    scan_model: ScanModel
+    scan_work: ScanWork
     rule_work: RuleWork
     nuts_work: NutsWork
     vectors: NDArray[np.float64]
@@ -119,10 +130,14 @@ def set_h(model, h):
 
 @inlined
 def sweep_rules(state, plan, tree, log_like, tally, rng):
+    """Rules by their own kernels, where no informed move draws them."""
     model = state.model
+    n_weights = tree.weights.shape[1]
+    if not plan.prior_moves and (n_weights == 0 or model.h[0] > 0.0):
+        return log_like
     if model.h[0] == 0.0:
         return update_hard_rules(model, tree, state.work, state.rule_work, log_like, tally, rng)
-    if tree.weights.shape[1] == 0:
+    if n_weights == 0:
         return update_features(
             model, tree, state.work, state.rule_work, plan.index_update, log_like, tally, rng
         )
@@ -157,7 +172,7 @@ def nuts(state, plan, tree, log_like, adapting, averager, by_size, rng):
     """
     model, tuning = state.model, state.tuning
     n = unconstrain(model, tree, state.vectors[U])
-    if n == 0:
+    if n == 0 or (not plan.prior_moves and model.h[0] == 0.0):
         return NutsInfo(np.nan, 0, 0, False, 0.0), log_like, 0.0
     u, before, inverse_mass = (
         state.vectors[U, :n],
@@ -252,6 +267,27 @@ def one_side(state, plan, tree, log_like, phase, rules_first, rng):
 
 
 call_side, _side_address = opaque(one_side)
+_sweep, _sweep_address = opaque(informed_sweep)
+
+
+@inlined
+def sweep_moves(state, plan, phase, rng):
+    """Informed moves from the state; it moves."""
+    state.log_like[0] = _sweep(
+        state.calls.sweep,
+        (
+            state.model,
+            state.scan_model,
+            state.scan_work,
+            state.tree,
+            state.proposal,
+            state.work,
+            plan.sweep,
+            state.log_like[0],
+            state.informed_tally[phase],
+            rng,
+        ),
+    )
 
 
 def with_calls(state: State, plan: Plan, rng: np.random.Generator) -> State:
@@ -260,4 +296,16 @@ def with_calls(state: State, plan: Plan, rng: np.random.Generator) -> State:
     first_step = _first_step_address(model, tree, work, u, u, state.nuts_work, rng)
     nuts_step = _nuts_address(model, tree, work, u, 1.0, u, plan.max_depth, state.nuts_work, rng)
     side = _side_address(state, plan, tree, 0.0, WARMUP, True, rng)
-    return state._replace(calls=Calls(nuts_step, first_step, side))
+    sweep = _sweep_address(
+        model,
+        state.scan_model,
+        state.scan_work,
+        tree,
+        state.proposal,
+        work,
+        plan.sweep,
+        0.0,
+        state.informed_tally[0],
+        rng,
+    )
+    return state._replace(calls=Calls(nuts_step, first_step, side, sweep))

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core import informed
 from ..core.adaptation import AVERAGER, end_window, freeze, h_schedule, make_tuning, window_masks
 from ..core.buffers import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work, make_data, make_work
+from ..core.hard_rules import UNIT
 from ..core.jit import inlined, kernel
 from ..core.jumps import GROW, PRUNE, STAY, propose_jump
 from ..core.nodes import Tree, copy_tree, empty_tree
@@ -31,9 +33,21 @@ from ..core.rules import (
     accept,
     make_rule_work,
 )
-from ..core.sides import SAMPLING, WARMUP, Calls, Plan, State, call_side, set_h, with_calls
+from ..core.scan_data import KNOWN, ScanData, ScanModel, make_scan_data
+from ..core.scan_scores import make_scorer
+from ..core.sides import (
+    SAMPLING,
+    WARMUP,
+    Calls,
+    Plan,
+    State,
+    call_side,
+    set_h,
+    sweep_moves,
+    with_calls,
+)
 from ..core.target import Model, likelihood, make_model, tempered
-from ..settings import Settings
+from ..settings import INFORMED_MOVES, Settings
 from .common import tree_prior_of
 
 MOVES = {
@@ -59,6 +73,8 @@ def one_iteration(state, plan, phase, rng):
     end, and x is kept where it is negative (algorithm 1).
     """
     model, tree, proposal, tally = state.model, state.tree, state.proposal, state.tally[phase]
+    if plan.sweep.shape[0] > 0:
+        sweep_moves(state, plan, phase, rng)
     start = log_posterior(model, tree, state.log_like[0])
     copy_tree(tree, proposal)
     log_like = state.log_like[0]
@@ -68,6 +84,8 @@ def one_iteration(state, plan, phase, rng):
     if not plan.double_sided:
         copy_tree(proposal, tree)
         state.log_like[0] = log_like
+    if not plan.prior_moves:
+        return info, step
     before = log_posterior(model, proposal, log_like)
     move, log_q = propose_jump(model, proposal, plan.probs[phase], rng)
     tally[move, 1] += 1
@@ -131,6 +149,7 @@ class RJHMC:
     """The sampler: configuration shared by its chains."""
 
     data: Data
+    scan_data: ScanData
     settings: Settings
     n_classes: int
     n_warmup: int
@@ -144,7 +163,9 @@ class RJHMC:
         settings: Settings,
         n_warmup: int,
     ) -> RJHMC:
-        return cls(make_data(columns, y, n_classes), settings, n_classes, n_warmup)
+        data = make_data(columns, y, n_classes)
+        scan_data = sorted_columns(data, settings)
+        return cls(data, scan_data, settings, n_classes, n_warmup)
 
     def start(self, rng: np.random.Generator) -> RJHMCChain:
         return RJHMCChain(self, rng)
@@ -183,14 +204,38 @@ class RJHMCChain:
 
     def tally(self) -> dict[str, dict[str, tuple[int, int]]]:
         """phase -> move -> (accepted, proposed), for the moves that were proposed at all."""
+        state = self.state
+        names = {**{(0, place): name for name, place in MOVES.items()}}
+        names |= {(1, place): name for place, name in enumerate(informed.NAMES)}
+        tallies = (state.tally, state.informed_tally)
         return {
             phase: {
-                name: (int(counts[place, 0]), int(counts[place, 1]))
-                for name, place in MOVES.items()
-                if self.state.tally[:, place, 1].any()
+                name: (int(tallies[which][t, place, 0]), int(tallies[which][t, place, 1]))
+                for (which, place), name in names.items()
+                if tallies[which][:, place, 1].any()
             }
-            for phase, counts in zip(("warmup", "sampling"), self.state.tally, strict=True)
+            for t, phase in enumerate(("warmup", "sampling"))
         }
+
+
+def sweep_of(settings: Settings) -> tuple[str, ...]:
+    """Names of the informed moves of an iteration, in order."""
+    if settings.informed_moves is not None:
+        return settings.informed_moves
+    return INFORMED_MOVES if settings.moves == "informed" else ()
+
+
+def sorted_columns(data: Data, settings: Settings) -> ScanData:
+    """What the scans need of the data; of one row where nothing is scanned."""
+    rows = np.concatenate(
+        [np.arange(a, a + n) for a, n in zip(data.block, data.block_rows, strict=False)]
+    )
+    label = np.zeros(data.columns.shape[1], np.int64)
+    for b, code in enumerate(data.block_class):
+        label[data.block[b] : data.block[b + 1]] = code
+    if not sweep_of(settings):
+        rows = rows[:1]
+    return make_scan_data(data.columns, rows, label, data.y - settings.mu_prior[0])
 
 
 def make_plan(settings: Settings, n_warmup: int) -> Plan:
@@ -215,6 +260,8 @@ def make_plan(settings: Settings, n_warmup: int) -> Plan:
         adapt_slow=adapt_slow,
         adapt_end=adapt_end,
         h_final=float(settings.h),
+        sweep=np.array([informed.NAMES.index(name) for name in sweep_of(settings)], np.int64),
+        prior_moves=settings.moves == "prior",
     )
 
 
@@ -246,21 +293,40 @@ def make_state(sampler: RJHMC) -> State:
     n_weights = p if settings.method == "hmc-dfi" else 0
     capacity = settings.max_leaves
     tree = empty_tree(capacity, n_weights)
-    work = make_work(sampler.data, capacity, sampler.n_classes, n_weights, family_of(sampler))
+    # informed moves see explicit means integrated out
+    family = CLASSES if sampler.n_classes else COLLAPSED
+    work = make_work(sampler.data, capacity, sampler.n_classes, n_weights, family)
+    model = model_of(sampler, tree, work)
+    scan_model = ScanModel(
+        data=sampler.scan_data,
+        prior=model.prior,
+        kind=UNIT,
+        leaf=CLASSES if sampler.n_classes else KNOWN,
+        class_prior=model.leaf_prior.class_prior,
+        mean_variance=model.leaf_prior.mu_sd**2,
+        worth=1.0,
+        shape=1.0,
+        rate=1.0,
+        h=model.h,
+        power=model.power,
+    )
     largest = max(n_weights, 1) * (capacity - 1) + capacity + 1
     return State(
-        model=model_of(sampler, tree, work),
+        model=model,
         tree=tree,
         proposal=empty_tree(capacity, n_weights),
         log_like=np.zeros(1),
         iteration=np.zeros(1, np.int64),
         tuning=make_tuning(capacity),
         tally=np.zeros((2, len(MOVES), 2), np.int64),
+        informed_tally=np.zeros((2, len(informed.NAMES), 2), np.int64),
         work=work,
+        scan_model=scan_model,
+        scan_work=make_scorer(scan_model, capacity, n_weights),
         rule_work=make_rule_work(capacity, p),
         nuts_work=make_nuts_work(largest, settings.max_nuts_depth),
         vectors=np.zeros((5, largest)),
         places=np.zeros((2, largest), np.int64),
         averager=np.zeros(AVERAGER),
-        calls=Calls(0, 0, 0),
+        calls=Calls(0, 0, 0, 0),
     )

@@ -1,0 +1,294 @@
+"""Scores every cut of a node, and draws one in proportion: what the informed moves propose from.
+
+A scan takes the rows of one node and two sides, each a subtree that is kept or a new leaf, and
+gives every (feature, threshold) the likelihood that the tree would have there, as if splits were
+hard. With soft splits a row counts in fifths: it is on the left of a cut for each of five logistic
+quantiles, h apart, that lies beyond it.
+
+These scores only propose. They may be approximate, as long as the density they define is evaluated
+by the same arithmetic on the way back: then the acceptance ratio makes the move exact.
+
+Between neighbouring values of a column, cuts send the same rows left: one cell. Its weight is its
+width times the likelihood to the power of the model. A share of the draws ignores the likelihood,
+so that the density is nowhere negligible. Cells reach out to 0 and 1 where the prior does: cuts
+that leave a side empty carry prior mass.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .hard_rules import UNIFORM, UNIT
+from .jit import inlined, kernel, never_inline
+from .priors import log_threshold
+from .routing import exp_clamped
+from .scan_data import FIFTHS, is_soft
+from .scan_rows import groups_by_projection, make_groups, mark_rows
+from .scan_scores import all_right, move_group
+
+QUANTILES = tuple(math.log(q / (1 - q)) for q in (0.1, 0.3, 0.5, 0.7, 0.9))
+PRIOR_SHARE = 0.05
+"""Of the draws of a feature, and of a cell within it."""
+PIECE = 1.5
+"""A gap between values is cut into pieces of about so many h near its ends."""
+
+
+# ------------------------------------------------------------------ cells of a column
+
+
+@inlined
+def put_cell(work, c, low, high, score, threshold):
+    work.low[c] = low
+    work.high[c] = high
+    work.weight[c] = score
+    work.threshold[c] = threshold
+    return c + 1
+
+
+@inlined
+def sweep_hard(model, work, n_groups):
+    """Move the groups across one by one; a cell between neighbouring values."""
+    score = work.start[0]
+    everywhere = model.kind == UNIT
+    before = 0.0
+    cut = 0.0
+    cells = 0
+    g = 0
+    while g < n_groups:
+        x = work.group_x[g]
+        if x > before and (everywhere or g > 0):
+            cells = put_cell(work, cells, before, x, score, cut)
+        while g < n_groups and work.group_x[g] == x:
+            score += move_group(model, work, g, FIFTHS)
+            cut = work.group_cut[g]
+            g += 1
+        before = x
+    if everywhere and before < 1.0:
+        cells = put_cell(work, cells, before, 1.0, score, 0.0)
+    return cells
+
+
+@inlined
+def sweep_soft(model, work, n_groups, h):
+    """The same with rows in fifths, and gaps in pieces: near a row it matters where the cut is."""
+    score = work.start[0]
+    for j in range(FIFTHS):
+        work.pointer[j] = 0
+    cells = 0
+    before = 0.0
+    g = 0
+    while True:
+        x = work.group_x[g] if g < n_groups else 1.0
+        width = x - before
+        if width > 0.0:
+            pieces = min(math.ceil(width / (PIECE * h)), FIFTHS)
+            edge = PIECE * h if pieces * PIECE * h < width else width / pieces
+            for k in range(pieces):
+                low = before + edge * k if k < 3 else x - edge * (pieces - k)
+                high = x
+                if k < pieces - 1:
+                    high = before + edge * (k + 1) if k < 2 else x - edge * (pieces - k - 1)
+                middle = 0.5 * (low + high)
+                for j in range(FIFTHS):
+                    beyond = middle + h * QUANTILES[j]
+                    at = work.pointer[j]
+                    while at < n_groups and work.group_x[at] < beyond:
+                        score += move_group(model, work, at, 1)
+                        at += 1
+                    work.pointer[j] = at
+                cells = put_cell(work, cells, low, high, score, 0.0)
+        if g >= n_groups:
+            return cells
+        while g < n_groups and work.group_x[g] == x:
+            g += 1
+        before = x
+
+
+@inlined
+def weigh_cells(model, work, cells):
+    """Scores to weights, in place; returns (top score, sum of weights, sum of widths)."""
+    top = -np.inf
+    for c in range(cells):
+        top = max(top, work.weight[c])
+    power = model.power[0]
+    flat = model.prior.tau_a == 1.0 and model.prior.tau_b == 1.0
+    total = 0.0
+    widths = 0.0
+    for c in range(cells):
+        width = cell_width(model, work, c)
+        weight = exp_clamped(power * (work.weight[c] - top)) * width
+        if not flat and model.kind == UNIT:
+            weight *= math.exp(log_threshold(model.prior, 0.5 * (work.low[c] + work.high[c])))
+        work.weight[c] = weight
+        total += weight
+        widths += width
+    return top, total, widths
+
+
+@inlined
+def cell_width(model, work, c):
+    return 1.0 if model.kind == UNIFORM else work.high[c] - work.low[c]
+
+
+@inlined
+def find_cell(work, cells, threshold):
+    """The cell that holds a threshold, or -1."""
+    a, b = 0, cells
+    while a < b:
+        middle = (a + b) // 2
+        if work.high[middle] > threshold:
+            b = middle
+        else:
+            a = middle + 1
+    if a == cells and cells > 0 and work.high[cells - 1] == threshold:
+        a = cells - 1  # the end of the range
+    if a == cells or work.low[a] > threshold:
+        return -1
+    return a
+
+
+@inlined
+def cell_density(model, work, c, total, widths):
+    """Density of a draw that falls into a cell, given its column."""
+    width = cell_width(model, work, c)
+    share = (1.0 - PRIOR_SHARE) * work.weight[c] / total + PRIOR_SHARE * width / widths
+    return share / width
+
+
+@inlined
+def draw_cell(model, work, cells, total, widths, rng):
+    """A threshold, and its density."""
+    by_width = rng.random() < PRIOR_SHARE
+    u = rng.random() * (widths if by_width else total)
+    c = -1
+    for k in range(cells):
+        part = cell_width(model, work, k) if by_width else work.weight[k]
+        if part > 0.0:
+            c = k
+            u -= part
+            if u < 0.0:
+                break
+    low, high = work.low[c], work.high[c]
+    threshold = work.threshold[c]
+    if model.kind != UNIFORM:
+        threshold = low + rng.random() * (high - low)
+        if not threshold < high:
+            threshold = low
+        threshold = min(max(threshold, 1e-15), 1.0 - 1e-15)
+    return threshold, cell_density(model, work, c, total, widths)
+
+
+@kernel
+def sweep_column(model, work, f):
+    """Cells of a column with their weights: (cells, top score, sum of weights, sum of widths)."""
+    never_inline()
+    groups = make_groups(model, work, f)
+    all_right(model, work)
+    if model.kind == UNIT and is_soft(model, f):
+        cells = sweep_soft(model, work, groups, model.h[f])
+    else:
+        cells = sweep_hard(model, work, groups)
+    top, total, widths = weigh_cells(model, work, cells)
+    return cells, top, total, widths
+
+
+@kernel
+def sweep_projection(model, work, weights):
+    """The same for the projection on weights (HMC-DFI)."""
+    never_inline()
+    groups = groups_by_projection(model, work, weights)
+    all_right(model, work)
+    h = model.h[0]
+    cells = sweep_soft(model, work, groups, h) if h > 0.0 else sweep_hard(model, work, groups)
+    _, total, widths = weigh_cells(model, work, cells)
+    return cells, total, widths
+
+
+# ------------------------------------------------------------------ a scan over all columns
+
+
+@kernel
+def scan(model, work, feature, threshold):
+    """Weigh all columns: (log of all weight, log density of the given rule).
+
+    ``feature`` -1 gives no rule. Rows and sides have been set. ``share`` is left to draw from;
+    minus infinity for all weight means that the node has no rule at all.
+    """
+    never_inline()
+    p = model.data.columns.shape[0]
+    prior = model.prior
+    mark_rows(work, 1)
+    density = 0.0
+    top_total = -np.inf
+    available = 0.0
+    for f in range(p):
+        cells, top, total, widths = sweep_column(model, work, f)
+        if cells == 0:
+            work.log_total[f] = -np.inf
+            continue
+        # the prior of the rules gives a column mass 1, however its cells are spread
+        work.log_total[f] = (
+            prior.log_feature[f] + model.power[0] * top + math.log(total) - math.log(widths)
+        )
+        available += math.exp(prior.log_feature[f])
+        top_total = max(top_total, work.log_total[f])
+        if f == feature:
+            c = find_cell(work, cells, threshold)
+            if c >= 0:
+                density = cell_density(model, work, c, total, widths)
+    mark_rows(work, 0)
+    if top_total == -np.inf:
+        return -np.inf, -np.inf
+    everything = 0.0
+    for f in range(p):
+        work.share[f] = math.exp(work.log_total[f] - top_total)
+        everything += work.share[f]
+    for f in range(p):
+        if work.log_total[f] > -np.inf:
+            by_prior = math.exp(prior.log_feature[f]) / available
+            by_score = work.share[f] / everything
+            work.share[f] = (1.0 - PRIOR_SHARE) * by_score + PRIOR_SHARE * by_prior
+    log_density = -np.inf
+    if density > 0.0:
+        log_density = math.log(density) + math.log(work.share[feature])
+    return top_total + math.log(everything) - math.log(available), log_density
+
+
+@kernel
+def draw_from_scan(model, work, rng):
+    """A rule from the last scan: (feature, threshold, log density)."""
+    never_inline()
+    u = rng.random()
+    feature = -1
+    for f in range(work.share.shape[0]):
+        if work.share[f] > 0.0:
+            feature = f
+            u -= work.share[f]
+            if u < 0.0:
+                break
+    threshold, log_density = draw_threshold(model, work, feature, rng)
+    return feature, threshold, log_density + math.log(work.share[feature])
+
+
+@kernel
+def draw_threshold(model, work, feature, rng):
+    """A threshold given the column: (threshold, log density), which is minus infinity if none."""
+    mark_rows(work, 1)
+    cells, _, total, widths = sweep_column(model, work, feature)
+    mark_rows(work, 0)
+    if cells == 0:
+        return 0.0, -np.inf
+    threshold, density = draw_cell(model, work, cells, total, widths, rng)
+    return threshold, math.log(density)
+
+
+@kernel
+def log_threshold_density(model, work, feature, threshold):
+    """Log density with which ``draw_threshold`` gives a threshold."""
+    mark_rows(work, 1)
+    cells, _, total, widths = sweep_column(model, work, feature)
+    mark_rows(work, 0)
+    c = find_cell(work, cells, threshold)
+    return math.log(cell_density(model, work, c, total, widths)) if c >= 0 else -np.inf

@@ -1,0 +1,220 @@
+"""What the scans work on: sorted columns, what scores are made of, and scratch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .hard_rules import UNIT
+from .jit import inlined
+from .priors import TreePrior
+
+FIFTHS = 5
+"""Rows are counted in fifths, see ``scan``."""
+TABLE_ROWS = 20_000
+"""Up to so many rows, functions of counts are looked up in tables."""
+BINS = 512
+"""Cells of a projection (HMC-DFI), between the smallest and the largest value in the node."""
+SOFT_GAP = 20.0
+"""Softness matters to a column whose values are nearer to each other than so many h."""
+
+KNOWN, OWN = 1, 2
+"""Regression leaves: noise sd known, or a variance of each leaf integrated out."""
+
+
+class ScanData(NamedTuple):
+    """The columns, sorted; shared by all chains."""
+
+    columns: NDArray[np.float64]
+    """[p, n]"""
+    rows: NDArray[np.int32]
+    """[rows]; those that are not padding."""
+    order: NDArray[np.int32]
+    """[p, rows]; the same sorted by each column."""
+    level: NDArray[np.int32]
+    """[p, n]; rank of a row's value among the distinct values of its column."""
+    n_levels: NDArray[np.int64]
+    """[p]"""
+    value: NDArray[np.float64]
+    """[p, levels]"""
+    cut: NDArray[np.float64]
+    """[p, levels]; midway to the next value: the threshold where the prior is over values."""
+    label: NDArray[np.int32]
+    """[n]; class, 0 for regression."""
+    y: NDArray[np.float64]
+    """[n]; target less the prior mean of a leaf; [0] for classification."""
+
+
+class ScanModel(NamedTuple):
+    """What scores are made of."""
+
+    data: ScanData
+    prior: TreePrior
+    kind: int
+    """Prior of the rules: UNIT, GAP or UNIFORM."""
+    leaf: int
+    """CLASSES, KNOWN or OWN."""
+    class_prior: NDArray[np.float64]
+    """[K]; [0] for regression."""
+    mean_variance: float
+    """KNOWN: prior variance of a leaf's mean."""
+    worth: float
+    """OWN: rows that the prior of a leaf's mean counts for."""
+    shape: float
+    rate: float
+    h: NDArray[np.float64]
+    """[p]; the model's own array."""
+    power: NDArray[np.float64]
+    """[1]; the model's own array."""
+
+
+class ScanWork(NamedTuple):
+    """Scratch of one chain."""
+
+    rows: NDArray[np.int32]
+    """[rows]; of the node."""
+    n_rows: NDArray[np.int64]
+    """[1]"""
+    member: NDArray[np.int32]
+    """[n]; 1 for rows of the node, while it is scanned; all 0 else."""
+    left: NDArray[np.int32]
+    """[n]; the leaf a row goes to when it goes left; leaves of the left side are numbered first."""
+    right: NDArray[np.int32]
+    leaf_id: NDArray[np.int64]
+    """[capacity]"""
+    path: NDArray[np.int64]
+    """[max_leaves]"""
+    n_side: NDArray[np.int64]
+    """[2]; leaves of the left and the right side."""
+    members: NDArray[np.int64]
+    """[2, max_leaves + 1, K]; fifths of rows: as the sweep goes, and with all rows on the right."""
+    total: NDArray[np.int64]
+    """[2, max_leaves + 1]"""
+    sums: NDArray[np.float64]
+    """[2, max_leaves + 1, 2]; regression: sums of y and of its squares."""
+    score: NDArray[np.float64]
+    """[max_leaves + 1]; regression: of each leaf."""
+    start: NDArray[np.float64]
+    """[1]; score with all rows on the right."""
+    group_x: NDArray[np.float64]
+    """[rows]; rows that move together, in the order of the column."""
+    group_cut: NDArray[np.float64]
+    group_place: NDArray[np.int32]
+    """[rows, 4]; left leaf, right leaf, class, rows"""
+    group_sums: NDArray[np.float64]
+    """[rows, 2]"""
+    histogram: NDArray[np.int32]
+    """[rows or more]"""
+    histogram_sums: NDArray[np.float64]
+    """[rows, 2] for regression"""
+    low: NDArray[np.float64]
+    """[cells]; a cell is [low, high)."""
+    high: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    threshold: NDArray[np.float64]
+    """[cells]; where the prior is over values."""
+    pointer: NDArray[np.int64]
+    """[5]"""
+    log_total: NDArray[np.float64]
+    """[p]; log of the weight of a column."""
+    share: NDArray[np.float64]
+    """[p]; then the probability of drawing it."""
+    log_count: NDArray[np.float64]
+    """[K, 5 rows + 1]; log Gamma(c + alpha) / Gamma(alpha), or regression's tables."""
+    log_size: NDArray[np.float64]
+    """[5 rows + 1]"""
+    sigma: NDArray[np.float64]
+    """[1]; that regression's tables are for."""
+    feature: NDArray[np.int64]
+    """[1]; the rule drawn last, as are the next two."""
+    cutpoint: NDArray[np.float64]
+    """[1]"""
+    weights: NDArray[np.float64]
+    """[p] for HMC-DFI, [0] else."""
+
+
+def make_scan_data(
+    columns: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    label: NDArray[np.int64],
+    y: NDArray[np.float64],
+) -> ScanData:
+    p, n = columns.shape
+    order = np.empty((p, len(rows)), np.int32)
+    level = np.zeros((p, n), np.int32)
+    values = []
+    for f in range(p):
+        order[f] = rows[np.argsort(columns[f, rows], kind="stable")]
+        distinct, inverse = np.unique(columns[f, rows], return_inverse=True)
+        level[f, rows] = inverse
+        values.append(distinct)
+    n_levels = np.array([len(v) for v in values], np.int64)
+    value = np.zeros((p, n_levels.max()))
+    cut = np.zeros_like(value)
+    for f, distinct in enumerate(values):
+        above = np.append(distinct[1:], np.inf)
+        middle = distinct + 0.5 * (above - distinct)
+        value[f, : len(distinct)] = distinct
+        cut[f, : len(distinct)] = np.where(middle < above, middle, distinct)
+    return ScanData(
+        columns,
+        rows.astype(np.int32),
+        order,
+        level,
+        n_levels,
+        value,
+        cut,
+        label.astype(np.int32),
+        y,
+    )
+
+
+def make_scan_work(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWork:
+    data = model.data
+    p, n = data.columns.shape
+    rows = len(data.rows)
+    classes = len(model.class_prior)
+    tabled = rows if rows <= TABLE_ROWS else 0
+    cells = FIFTHS * (rows + 1) if model.kind == UNIT else rows + 1
+    work = ScanWork(
+        rows=np.zeros(rows, np.int32),
+        n_rows=np.zeros(1, np.int64),
+        member=np.zeros(n, np.int32),
+        left=np.zeros(n, np.int32),
+        right=np.zeros(n, np.int32),
+        leaf_id=np.zeros(2 * max_leaves + 1, np.int64),
+        path=np.zeros(max_leaves + 1, np.int64),
+        n_side=np.zeros(2, np.int64),
+        members=np.zeros((2, max_leaves + 2, max(classes, 1)), np.int64),
+        total=np.zeros((2, max_leaves + 2), np.int64),
+        sums=np.zeros((2, max_leaves + 2, 2)),
+        score=np.zeros(max_leaves + 2),
+        start=np.zeros(1),
+        group_x=np.zeros(rows),
+        group_cut=np.zeros(rows),
+        group_place=np.zeros((rows, 4), np.int32),
+        group_sums=np.zeros((rows if classes == 0 else 0, 2)),
+        histogram=np.zeros(max(rows, BINS + 1), np.int32),
+        histogram_sums=np.zeros((rows if classes == 0 else 0, 2)),
+        low=np.zeros(cells),
+        high=np.zeros(cells),
+        weight=np.zeros(cells),
+        threshold=np.zeros(cells),
+        pointer=np.zeros(FIFTHS, np.int64),
+        log_total=np.zeros(p),
+        share=np.zeros(p),
+        log_count=np.zeros((max(classes, 1), FIFTHS * tabled + 1)),
+        log_size=np.zeros(FIFTHS * tabled + 1),
+        sigma=np.full(1, np.nan),
+        feature=np.zeros(1, np.int64),
+        cutpoint=np.zeros(1),
+        weights=np.zeros(n_weights),
+    )
+    return work
+
+
+@inlined
+def is_soft(model, f):
+    return model.h[f] * SOFT_GAP * model.data.n_levels[f] > 1.0

@@ -1,0 +1,231 @@
+"""The rows of a scanned node: which reach it, where they go, and their order by a column."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .buffers import CLASSES
+from .hard_rules import UNIFORM
+from .jit import inlined, kernel, never_inline
+from .nodes import path_to
+from .scan_data import BINS, FIFTHS
+from .scan_scores import all_right
+
+
+@inlined
+def goes_right(data, tree, node, row):
+    p = tree.weights.shape[1]
+    if p == 0:
+        return data.columns[tree.feature[node], row] > tree.threshold[node]
+    x = 0.0
+    for f in range(p):
+        x += tree.weights[node, f] * data.columns[f, row]
+    return x > tree.threshold[node]
+
+
+@kernel
+def find_rows(model, work, tree, node):
+    """The rows that reach a node, as if splits were hard."""
+    never_inline()
+    data = model.data
+    rows = work.rows
+    n = data.rows.shape[0]
+    for k in range(n):
+        rows[k] = data.rows[k]
+    length = path_to(tree, node, work.path)
+    for d in range(length):
+        at = work.path[d]
+        child = work.path[d + 1] if d + 1 < length else node
+        to_right = child != at + 1
+        kept = 0
+        for k in range(n):
+            row = rows[k]
+            rows[kept] = row
+            kept += 1 if goes_right(data, tree, at, row) == to_right else 0
+        n = kept
+    work.n_rows[0] = n
+
+
+@inlined
+def number_leaves(work, tree, root):
+    """Number the leaves of a subtree; returns how many. A new leaf (-1) is one."""
+    if root < 0:
+        return 1
+    count = 0
+    for i in range(root, root + tree.size[root]):
+        if tree.size[i] == 1:
+            work.leaf_id[i] = count
+            count += 1
+    return count
+
+
+@inlined
+def leaf_of(model, work, tree, root, row):
+    if root < 0:
+        return 0
+    i = root
+    while tree.size[i] > 1:
+        i = i + 1 + tree.size[i + 1] if goes_right(model.data, tree, i, row) else i + 1
+    return work.leaf_id[i]
+
+
+@kernel
+def set_sides(model, work, tree, left, right):
+    """Where each row of the node goes on either side, and sums with all rows on the right.
+
+    ``left`` and ``right`` are roots of subtrees of ``tree``, or -1 for a new leaf.
+    """
+    never_inline()
+    data = model.data
+    n_left = number_leaves(work, tree, left)
+    n_right = number_leaves(work, tree, right)
+    work.n_side[0], work.n_side[1] = n_left, n_right
+    classes = work.members.shape[2]
+    for leaf in range(n_left + n_right):
+        work.total[1, leaf] = 0
+        for m in range(classes):
+            work.members[1, leaf, m] = 0
+        work.sums[1, leaf, 0] = 0.0
+        work.sums[1, leaf, 1] = 0.0
+    for k in range(work.n_rows[0]):
+        row = work.rows[k]
+        to = n_left + leaf_of(model, work, tree, right, row)
+        work.left[row] = leaf_of(model, work, tree, left, row)
+        work.right[row] = to
+        work.total[1, to] += FIFTHS
+        if model.leaf == CLASSES:
+            work.members[1, to, data.label[row]] += FIFTHS
+        else:
+            work.sums[1, to, 0] += data.y[row]
+            work.sums[1, to, 1] += data.y[row] * data.y[row]
+    work.start[0] = all_right(model, work)
+
+
+@inlined
+def mark_rows(work, mark):
+    for k in range(work.n_rows[0]):
+        work.member[work.rows[k]] = mark
+
+
+# ------------------------------------------------------------------ groups that move together
+
+
+@inlined
+def put_place(work, g, left, right, label, rows):
+    work.group_place[g, 0] = left
+    work.group_place[g, 1] = right
+    work.group_place[g, 2] = label
+    work.group_place[g, 3] = rows
+
+
+@inlined
+def groups_by_row(model, work, f):
+    """Every row its own group, picked from the sorted column."""
+    data = model.data
+    order = data.order[f]
+    g = 0
+    for k in range(order.shape[0]):
+        row = order[k]
+        if work.member[row] == 0:
+            continue
+        cut = data.cut[f, data.level[f, row]] if model.kind == UNIFORM else 0.0
+        label = data.label[row]
+        put_place(work, g, work.left[row], work.right[row], label, 1)
+        work.group_x[g] = data.columns[f, row]
+        work.group_cut[g] = cut
+        if model.leaf != CLASSES:
+            work.group_sums[g, 0] = data.y[row]
+            work.group_sums[g, 1] = data.y[row] * data.y[row]
+        g += 1
+    return g
+
+
+@inlined
+def count_into_bins(model, work, level, keys):
+    """Histogram of (level, left leaf, right leaf, class) over the rows of the node."""
+    data = model.data
+    n_left, n_right = work.n_side[0], work.n_side[1]
+    classes = work.members.shape[2]
+    for k in range(work.n_rows[0]):
+        row = work.rows[k]
+        pair = work.left[row] * n_right + work.right[row] - n_left
+        key = level[row] * keys + pair * classes + data.label[row]
+        work.histogram[key] += 1
+        if model.leaf != CLASSES:
+            work.histogram_sums[key, 0] += data.y[row]
+            work.histogram_sums[key, 1] += data.y[row] * data.y[row]
+
+
+@inlined
+def groups_by_bin(model, work, f, keys):
+    """Rows of one value, class and pair of leaves move together."""
+    data = model.data
+    bins = data.n_levels[f]
+    for key in range(bins * keys):
+        work.histogram[key] = 0
+        if model.leaf != CLASSES:
+            work.histogram_sums[key, 0] = 0.0
+            work.histogram_sums[key, 1] = 0.0
+    count_into_bins(model, work, data.level[f], keys)
+    n_left, n_right = work.n_side[0], work.n_side[1]
+    classes = work.members.shape[2]
+    g = 0
+    for b in range(bins):
+        for key in range(keys):
+            rows = work.histogram[b * keys + key]
+            if rows == 0:
+                continue
+            pair = key // classes
+            left, right = pair // n_right, n_left + pair % n_right
+            label = key % classes
+            put_place(work, g, left, right, label, rows)
+            work.group_x[g] = data.value[f, b]
+            work.group_cut[g] = data.cut[f, b]
+            if model.leaf != CLASSES:
+                work.group_sums[g, 0] = work.histogram_sums[b * keys + key, 0]
+                work.group_sums[g, 1] = work.histogram_sums[b * keys + key, 1]
+            g += 1
+    return g
+
+
+@inlined
+def make_groups(model, work, f):
+    keys = work.n_side[0] * work.n_side[1] * work.members.shape[2]
+    if model.data.n_levels[f] * keys <= work.n_rows[0]:
+        return groups_by_bin(model, work, f, keys)
+    return groups_by_row(model, work, f)
+
+
+@inlined
+def groups_by_projection(model, work, weights):
+    """Rows in the order of their projection, to the precision of a bin."""
+    data = model.data
+    n = work.n_rows[0]
+    low, high = np.inf, -np.inf
+    for k in range(n):
+        row = work.rows[k]
+        x = 0.0
+        for f in range(weights.shape[0]):
+            x += weights[f] * data.columns[f, row]
+        work.group_cut[k] = x
+        low = min(low, x)
+        high = max(high, x)
+    scale = BINS / (high - low) if high > low else 0.0
+    for b in range(BINS + 1):
+        work.histogram[b] = 0
+    for k in range(n):
+        work.histogram[min(int((work.group_cut[k] - low) * scale), BINS - 1) + 1] += 1
+    for b in range(BINS):
+        work.histogram[b + 1] += work.histogram[b]
+    for k in range(n):
+        row = work.rows[k]
+        b = min(int((work.group_cut[k] - low) * scale), BINS - 1)
+        g = work.histogram[b]
+        work.histogram[b] = g + 1
+        x = min(max(low + (b + 0.5) * (high - low) / BINS, 0.0), 1.0)
+        put_place(work, g, work.left[row], work.right[row], data.label[row], 1)
+        work.group_x[g] = x
+        if model.leaf != CLASSES:
+            work.group_sums[g, 0] = data.y[row]
+            work.group_sums[g, 1] = data.y[row] * data.y[row]
+    return n
