@@ -17,8 +17,8 @@ PACKAGE = Path(hamiltree.__file__).parent
 LAYERS = [
     ["settings", "draws", "core"],
     ["samplers"],
-    ["run", "preprocess", "datasets"],
-    ["tree", "diagnostics", "stored", "storage", "plots", "posterior"],
+    ["gathering", "progress", "run", "preprocess", "datasets"],
+    ["tree", "verdict", "diagnostics", "stored", "storage", "plots", "posterior"],
     ["parameters", "estimators"],
     ["cli"],
     ["__init__", "__main__"],

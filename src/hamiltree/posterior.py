@@ -362,7 +362,7 @@ class Posterior:
         What was recorded of the run stays with the original.
         """
         draws = take(self.draws, np.asarray(index, dtype=np.int64))
-        info = RunInfo({}, {}, self.info.seconds, self.info.interrupted)
+        info = RunInfo({}, {}, self.info.seconds, self.info.stopped)
         return Posterior(draws, info, self.preprocessing, self.settings)
 
     def monitored_at(self, X: ArrayLike, *, n_jobs: int | None = None) -> Posterior:
