@@ -7,16 +7,14 @@ the predictions at a few fixed rows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .draws import FloatArray, IntArray
-from .storage import library_version, plain
 from .verdict import (
     RHAT_LIMIT,
     TARGET_ESS,
@@ -28,8 +26,6 @@ from .verdict import (
 )
 
 if TYPE_CHECKING:
-    import xarray
-
     from .posterior import Posterior
 
 _ENDED = {
@@ -190,43 +186,6 @@ def mean_sd(values: NDArray[Any], weights: FloatArray) -> str:
     mean = float(np.sum(weights * values))
     sd = float(np.sqrt(np.sum(weights * (values - mean) ** 2)))
     return f"{mean:.4g} +- {sd:.2g}"
-
-
-def to_datatree(posterior: Posterior) -> xarray.DataTree:
-    """Groups posterior and sample_stats under ArviZ's names, with provenance as attributes."""
-    import xarray
-
-    dims = ("chain", "draw")
-    quantities: dict[str, Any] = {
-        name: (dims, getattr(posterior, name)) for name in ("log_posterior", "n_leaves", "depth")
-    }
-    if posterior.preprocessing.classes is None:
-        quantities["sigma"] = (dims, posterior.sigma)
-    if posterior.monitor is not None:
-        quantities["monitor"] = ((*dims, "point"), posterior.monitor)
-    arviz = {"divergent": "diverging", "nuts_depth": "tree_depth", "accept_stat": "acceptance_rate"}
-    stats: dict[str, Any] = {
-        arviz.get(name, name): (dims, values) for name, values in posterior.stats.items()
-    }
-    stats["lp"] = (dims, posterior.log_posterior)
-    stats["log_likelihood"] = (dims, posterior.log_likelihood)
-    stats["weight"] = (dims, posterior.weights)
-    chains, draws = np.arange(posterior.n_chains), np.arange(posterior.n_draws)
-    coordinates = {"chain": chains, "draw": draws}
-    tree = xarray.DataTree.from_dict(
-        {
-            "posterior": xarray.Dataset(quantities, coordinates),
-            "sample_stats": xarray.Dataset(stats, coordinates),
-        }
-    )
-    tree.attrs = {
-        "inference_library": "hamiltree",
-        "inferencelibrary_version": library_version(),
-        "sampling_time": posterior.info.seconds,
-        "settings": json.dumps(asdict(posterior.settings), default=plain),
-        "provenance": json.dumps(posterior.provenance, default=plain),
-    }
-    return tree
 
 
 def _effective_particles(posterior: Posterior) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,23 @@ class Draws:
     """Sums to 1; uniform for Markov chains."""
 
 
+@dataclass(frozen=True)
+class TrainingData:
+    """The rows that the trees were sampled from, as the user gave them."""
+
+    X: FloatArray
+    """[n, all columns] in the user's units, constant columns included."""
+    y: NDArray[Any]
+    """[n]; class codes 0 .. K - 1, or targets in the user's units."""
+
+
+def places(draws: Draws, t: int) -> tuple[slice, slice, slice]:
+    """Where the nodes, splits and leaves of tree t stand in the flat arrays."""
+    first, last = int(draws.node_offset[t]), int(draws.node_offset[t + 1])
+    splits = slice((first - t) // 2, (last - t - 1) // 2)
+    return slice(first, last), splits, slice((first + t) // 2, (last + t + 1) // 2)
+
+
 def take(draws: Draws, index: IntArray) -> Draws:
     """The trees of these numbers, repetitions included, as one chain of equal weights."""
     lengths = np.diff(draws.node_offset)[index]
@@ -81,6 +99,17 @@ def take(draws: Draws, index: IntArray) -> Draws:
         weights_of_draws=np.full((1, len(index)), 1 / len(index)),
         **{name: getattr(draws, name).reshape(1, -1)[:, index] for name in scalars},
     )
+
+
+def systematic(weights: FloatArray, n: int, start: float = 0.5) -> IntArray:
+    """``n`` numbers of trees, each as often as its weight says, but for rounding, in order.
+
+    ``start`` in [0, 1) shifts the grid of the sums of weights that are picked. Equal weights and
+    as many numbers as trees give every tree once.
+    """
+    positions = (np.arange(n) + start) / n
+    sums = np.cumsum(weights.ravel())
+    return np.minimum(np.searchsorted(sums / sums[-1], positions), weights.size - 1)
 
 
 @dataclass(frozen=True)

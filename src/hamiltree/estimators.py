@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import run
 from .diagnostics import agree
-from .draws import Draws, FloatArray, RunInfo
+from .draws import Draws, FloatArray, RunInfo, TrainingData, systematic
 from .parameters import (
     CONSTRAINTS,
     SETTING_NAMES,
@@ -121,10 +121,14 @@ class _BayesianTree(BaseEstimator, ABC):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         limit = check_length(self.method, lengths["n_draws"], self.target_rhat, self.max_draws)
         provenance: dict[str, Any] = {**lengths, "seed": seed}
+        known = np.asarray(target, np.float64) if n_classes == 0 else coded
+        training = TrainingData(rows.copy(), known.copy())  # whatever becomes of the caller's
         monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
 
         def posterior_of(draws: Draws, info: RunInfo) -> Posterior:
-            posterior = Posterior(draws, info, preprocessing, settings, provenance=provenance)
+            posterior = Posterior(
+                draws, info, preprocessing, settings, provenance=provenance, training=training
+            )
             return posterior.monitored_at(rows[monitored.astype(int)], n_jobs=self.n_jobs)
 
         goal = None
@@ -190,9 +194,8 @@ class _BayesianTree(BaseEstimator, ABC):
             raise ValueError(f"n_samples must be at least 1, got {n_samples}")
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        # Systematic resampling: equal weights and n_samples = draws use every draw once, in order.
-        positions = (np.arange(n_samples) + rng.random()) / n_samples
-        draw = np.minimum(np.searchsorted(np.cumsum(weights), positions), len(weights) - 1)
+        # equal weights and n_samples = draws use every draw once, in order
+        draw = systematic(weights, n_samples, rng.random())
         chosen = self.posterior_.taken(draw)
         return chosen.sample_predictive(rows, rng, n_jobs=self.n_jobs)[0]
 

@@ -190,7 +190,28 @@ def change_informed(model, work, new, mode, rng):
 
 
 # ------------------------------------------------------------------ regrow a subtree
-# Label: a node, any, and the subtree grown there.
+# Label: a node, any, and the subtree grown there. Nodes are picked by the reciprocal of their size:
+# a large subtree costs many scans and is rarely accepted.
+
+
+@inlined
+def sum_of_picks(tree):
+    total = 0.0
+    for i in range(tree.n_nodes[0]):
+        total += 1.0 / tree.size[i]
+    return total
+
+
+@inlined
+def pick_small(tree, rng):
+    """A node by the reciprocal of its size, and the sum of these."""
+    total = sum_of_picks(tree)
+    u = rng.random() * total
+    for i in range(tree.n_nodes[0]):
+        u -= 1.0 / tree.size[i]
+        if u < 0.0:
+            return i, total
+    return tree.n_nodes[0] - 1, total
 
 
 @inlined
@@ -221,7 +242,7 @@ def log_regrown(model, work, tree, node):
 
 @inlined
 def regrow_informed(model, work, tree, new, rng):
-    node = pick(tree.n_nodes[0], rng)
+    node, all_forth = pick_small(tree, rng)
     log_back = log_regrown(model, work, tree, node)
     prune_all(new, node)
     log_forth = 0.0
@@ -243,9 +264,9 @@ def regrow_informed(model, work, tree, new, rng):
         i += 1
     if n_leaves(new) < model.prior.min_leaves:
         return IMPOSSIBLE
-    # forth, a node of the old tree was picked; back, one of the new would be
-    log_pick = math.log(tree.n_nodes[0]) - math.log(new.n_nodes[0])
-    return log_back - log_forth + log_pick
+    log_back -= math.log(new.size[node] * sum_of_picks(new))
+    log_forth -= math.log(tree.size[node] * all_forth)
+    return log_back - log_forth
 
 
 # ------------------------------------------------------------------ transpose

@@ -17,14 +17,13 @@ from .jit import inlined, kernel, never_inline, opaque
 from .nodes import Tree
 from .priors import log_weights
 from .scan import (
-    cell_density,
-    cells_address,
+    NOTHING,
     draw_cell,
     draw_from_scan,
     draw_threshold,
-    find_cell,
     log_threshold_density,
     scan,
+    sweep_address,
     sweep_projection,
 )
 from .scan_data import ScanCalls, ScanModel, ScanWork
@@ -33,6 +32,7 @@ from .scan_rows import set_sides
 # np.int64, as every integer that goes into a large kernel: it would be compiled for each literal
 MODE_PRIOR, MODE_COLUMNS = np.int64(0), np.int64(1)
 NO_RULE = np.int64(-1)
+"""In place of a node."""
 LEAN = 10.0
 """Rows that a lean towards a column is worth in the Dirichlet of the weights."""
 
@@ -87,9 +87,8 @@ def draw_weights(model, work, mode, rng):
 
 @inlined
 def log_projected(model, work, weights, threshold):
-    cells, _, total, widths = sweep_projection(model, work, weights)
-    c = find_cell(work, cells, threshold)
-    return math.log(cell_density(model, work, c, total, widths)) if c >= 0 else -np.inf
+    _, _, _, density = sweep_projection(model, work, weights, threshold)
+    return math.log(density) if density > 0.0 else -np.inf
 
 
 @kernel
@@ -103,11 +102,11 @@ def weigh_apart(model, work, tree, node, left, right, mode):
     set_sides(model, work, tree, left, right)
     if work.weights.shape[0] == 0:
         if node < 0:
-            return scan(model, work, NO_RULE, 0.0)
+            return scan(model, work, NOTHING, 0.0)
         return scan(model, work, tree.feature[node], tree.threshold[node])
     everything = 0.0
     if mode == MODE_COLUMNS:
-        everything, _ = scan(model, work, NO_RULE, 0.0)
+        everything, _ = scan(model, work, NOTHING, 0.0)
     if node < 0:
         return everything, -np.inf
     log_density = log_weights(model.prior, tree.weights[node])
@@ -126,7 +125,7 @@ def draw_apart(model, work, mode, rng):
         return log_density
     work.feature[0] = -1
     log_density = draw_weights(model, work, mode, rng)
-    cells, _, total, widths = sweep_projection(model, work, work.weights)
+    cells, total, widths, _ = sweep_projection(model, work, work.weights, -1.0)
     work.cutpoint[0], density = draw_cell(model, work, cells, total, widths, rng)
     return log_density + math.log(density)
 
@@ -150,7 +149,7 @@ def draw_weighed(model, work, mode, rng):
 def connect(model: ScanModel, work: ScanWork, tree: Tree, rng: np.random.Generator) -> ScanModel:
     """The model with the addresses of its kernels, compiled now or loaded from the cache."""
     calls = ScanCalls(
-        cells=cells_address(model, work, 0, 0.0, True),
+        columns=sweep_address(model, work, 0, 0, 0, 0.0, work.weights),
         weigh=_weigh_address(model, work, tree, 0, 0, 0, 0),
         draw=_draw_address(model, work, 0, rng),
     )
