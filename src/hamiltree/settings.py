@@ -127,6 +127,10 @@ RUN_LENGTHS: dict[str | None, dict[str, int]] = {
 }
 
 
+MAX_DRAWS_FACTOR = 20
+"""Unless max_draws says otherwise, target_rhat makes a run at most so many times n_draws long."""
+
+
 def resolve(preset: str | None, overrides: Mapping[str, object]) -> Settings:
     """Fill a preset; an override of None means that the user did not set it."""
     known = {f.name for f in fields(Settings)}
