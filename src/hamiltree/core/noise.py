@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from .collapsed import cholesky, solve_lower
-from .jit import inlined, kernel, never_inline
+from .jit import inlined, inner_kernel, kernel, never_inline
 from .means import LOG_2PI
 from .nodes import n_leaves
 from .priors import log_inverse_gamma
@@ -38,7 +38,7 @@ def recover_gram(model, tree, work, leaves):
         work.moment[a, a] -= variance / (model.leaf_prior.mu_sd * model.leaf_prior.mu_sd)
 
 
-@kernel
+@inner_kernel
 def log_density_of_noise(model, work, leaves, yy, log_sigma):
     """Log posterior density of log sigma given the routing, and the log-likelihood there."""
     prior = model.leaf_prior

@@ -308,7 +308,7 @@ def make_state(sampler: RJHMC) -> State:
         leaf=CLASSES if sampler.n_classes else KNOWN,
         class_prior=model.leaf_prior.class_prior,
         mean_variance=model.leaf_prior.mu_sd**2,
-        worth=1.0,
+        worth=float(model.leaf_prior.class_prior.sum()),
         shape=1.0,
         rate=1.0,
         h=model.h,
