@@ -25,7 +25,7 @@ from .progress import Report, announced_compilation, progress_bar, silent
 from .samplers.cgm import build_cgm
 from .samplers.rjhmc import RJHMC
 from .samplers.smc import SMC
-from .samplers.tempering import Tempered
+from .samplers.tempering import Tempered, TemperedChain
 from .samplers.wu import build_wu
 from .settings import Settings
 
@@ -105,7 +105,11 @@ class Chains:
         self.done = 0  # iterations of every chain
         self.block = 1  # iterations that should take about BLOCK_SECONDS
         self._pieces: list[list[Block]] = [[] for _ in self.chains]
-        self._threads = min(max(joblib.effective_n_jobs(n_jobs), 1), n_chains)
+        cores = max(joblib.effective_n_jobs(n_jobs), 1)
+        self._threads = min(cores, n_chains)
+        for chain in self.chains:
+            if isinstance(chain, TemperedChain):  # rungs in threads where chains leave some idle
+                chain.workers = max(cores // n_chains, 1)
         # A pool of our own rather than joblib's: on Ctrl-C the blocks under way must finish (a
         # fraction of a second) before their draws are collected, which joblib's do not offer.
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="hamiltree")
