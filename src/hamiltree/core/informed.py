@@ -471,7 +471,7 @@ def relocate_informed(model, work, tree, new, mode, rng):
 # ------------------------------------------------------------------ one of them
 
 
-@inner_kernel
+@kernel
 def propose_informed(model, work, tree, new, move, mode, rng):
     """Edit ``new``, a copy of ``tree``, by a move; log q(back) - log q(forth)."""
     never_inline()

@@ -75,6 +75,7 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
     """The same for what only compiled code calls: without the way in from Python.
 
     Taking apart a chain's state, a hundred arrays, is a good part of the code of a small kernel.
+    Calling it from Python crashes the process.
     """
     return _compile(function, inline="never", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
