@@ -151,6 +151,10 @@ class Chains:
         while not all(self._pieces):
             self.advance(self.block, report)
 
+    def forget(self) -> None:
+        """Drop the draws made so far, as if warm-up had been longer."""
+        self._pieces = [[] for _ in self.chains]
+
     def collect(self, stopped: str) -> tuple[Draws, RunInfo]:
         """The draws that every chain has made, and what a person reads of the run."""
         draws, scalar = gather(self._pieces, self.n_draws, self.h)
