@@ -30,6 +30,7 @@ LAYERS = [
         "storage",
         "storage_checks",
         "tree",
+        "tree_dict",
         "tree_graphviz",
         "tree_sklearn",
         "tree_text",
