@@ -17,7 +17,16 @@ PACKAGE = Path(hamiltree.__file__).parent
 LAYERS = [
     ["settings", "draws", "core"],
     ["samplers"],
-    ["run", "preprocess", "datasets", "json_text", "tables", "encoding"],
+    [
+        "datasets",
+        "encoding",
+        "gathering",
+        "json_text",
+        "preprocess",
+        "progress",
+        "run",
+        "tables",
+    ],
     [
         "consensus",
         "datatree",
@@ -34,6 +43,7 @@ LAYERS = [
         "tree_graphviz",
         "tree_sklearn",
         "tree_text",
+        "verdict",
         "words",
     ],
     ["parameters", "estimators"],

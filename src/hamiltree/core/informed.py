@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from .jit import inlined, kernel, never_inline
+from .jit import inlined, inner_kernel, kernel, never_inline
 from .nodes import (
     copy_node,
     count_prunable,
@@ -388,7 +388,7 @@ def same_rule(tree, i, j):
     return True
 
 
-@kernel
+@inner_kernel
 def swap_rules(tree, new, rng):
     """A parent and a child exchange rules; the node to settle, or -1 where it is not possible.
 
@@ -471,7 +471,7 @@ def relocate_informed(model, work, tree, new, mode, rng):
 # ------------------------------------------------------------------ one of them
 
 
-@kernel
+@inner_kernel
 def propose_informed(model, work, tree, new, move, mode, rng):
     """Edit ``new``, a copy of ``tree``, by a move; log q(back) - log q(forth)."""
     never_inline()
