@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -25,6 +26,8 @@ autodoc_preserve_defaults = True
 # Attributes that a class's docstring lists may be properties with docstrings of their own.
 napoleon_use_ivar = True
 napoleon_google_docstring = False
+# Types in docstrings are words for people, such as "ndarray of shape (n_classes,)", and no links.
+suppress_warnings = ["ref.python"]
 
 html_theme = "furo"
 html_title = f"hamiltree {release}"
@@ -32,6 +35,7 @@ html_static_path = ["static"]
 html_css_files = ["pages.css"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
+html_show_copyright = False
 html_copy_source = False
 
 
@@ -42,6 +46,21 @@ def write_formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def quote_fitted_names(app: Any, what: str, name: str, obj: Any, options: Any, lines: Any) -> None:
+    """``classes_`` in prose as code: reStructuredText takes a last underscore for a link."""
+    for k, line in enumerate(lines):
+        entry, colon, rest = line.rpartition(" : ")  # the name of a listed attribute stays bare
+        lines[k] = entry + colon + re.sub(r"(?<![\w`.])[a-z]\w*_(?![\w`])", r"``\g<0>``", rest)
+
+
+def skip_inherited(
+    app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out what scikit-learn gives every estimator."""
+    return True if str(getattr(obj, "__module__", "")).startswith("sklearn") else None
+
+
 def setup(app: Any) -> None:
-    renderers = (write_formula, None), (write_formula, None)
-    app.add_html_math_renderer("mathml", *renderers)
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
+    app.connect("autodoc-process-docstring", quote_fitted_names, priority=100)
+    app.connect("autodoc-skip-member", skip_inherited)

@@ -14,6 +14,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from hamiltree import BayesianTreeRegressor
+from hamiltree.core.jit import kernel
 from hamiltree.core.proposed_rules import draw_threshold_by_scan
 from hamiltree.core.scan_rows import NEW_LEAF, find_rows
 from hamiltree.datasets import make_cgm
@@ -166,6 +167,13 @@ def draw_mixing() -> None:
 # ------------------------------------------------------------------ a scan
 
 
+@kernel
+def scan_root(scan, work, tree, rng):
+    """Leaves the cells of the column that the root looks at in ``work``."""
+    find_rows(scan, work, tree, 0)
+    draw_threshold_by_scan(scan, work, tree, 0, NEW_LEAF, NEW_LEAF, rng)
+
+
 def draw_scan() -> None:
     """The cells of one column of the iris data at the root, as the sampler computes them."""
     X, y = load_iris(return_X_y=True)
@@ -177,9 +185,7 @@ def draw_scan() -> None:
     scan, work, tree = state.scan_model, state.scan_work, state.tree
     tree.n_nodes[0], tree.size[0], tree.feature[0] = 1, 1, column
     tree.parent[0], tree.depth[0] = -1, 0
-    find_rows(scan, work, tree, 0)
-    # leaves the cells of the column in ``work``
-    draw_threshold_by_scan(scan, work, tree, 0, NEW_LEAF, NEW_LEAF, np.random.default_rng(0))
+    scan_root(scan, work, tree, np.random.default_rng(0))
     cells = int(np.argmax(work.high == 1.0)) + 1
     edges = np.append(work.low[:cells], 1.0)
     widths = np.diff(edges)
