@@ -10,7 +10,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("gradient", "fit_time", "startup", "proposals")
+NAMES = ("gradient", "fit_time", "startup", "proposals", "after_fit")
 
 
 def main(chosen: list[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from hamiltree.draws import Draws
 from hamiltree.run import Problem, sample
 from hamiltree.settings import Settings
 
+from .reference.exact import BALANCED
 from .reference.model import Shape, Toy
 
 # Every configuration that claims to leave the posterior invariant. The paper's adaptation inside a
@@ -41,6 +42,8 @@ class Sampled:
     draws: Draws
     shapes: list[list[Shape]]
     functionals: dict[str, np.ndarray]
+    acceptance: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    """After warm-up: move -> (accepted, proposed), each [chain]."""
 
 
 def run_toy(
@@ -69,7 +72,7 @@ def run_toy(
     }
     settings = Settings(method=method, h=h, **options)  # type: ignore[arg-type]
     columns = np.ascontiguousarray(toy.X.T)
-    draws, _ = sample(
+    draws, info = sample(
         Problem(columns, toy.y, toy.n_classes),
         settings,
         n_chains=n_chains,
@@ -78,7 +81,7 @@ def run_toy(
         n_jobs=2,
         seed=seed,
     )
-    return summarise(draws)
+    return replace(summarise(draws), acceptance=info.acceptance["sampling"])
 
 
 def summarise(draws: Draws) -> Sampled:
@@ -95,14 +98,20 @@ def summarise(draws: Draws) -> Sampled:
     else:
         uses0 = draws.weights[:, 0] if draws.weights.shape[1] else draws.feature == 0
         feature0 = np.where(has_split, np.asarray(uses0, float)[root], np.nan)
-        two = draws.n_leaves.ravel() == 2
-        threshold = np.where(two, draws.threshold[root], np.nan)
+        threshold = np.where(has_split, draws.threshold[root], np.nan)
     square = (draws.n_chains, draws.n_draws)
-    functionals = {
-        "n_leaves": draws.n_leaves.astype(float),
-        "root_feature0": feature0.reshape(square),
-        "root_threshold": threshold.reshape(square),
-    }
+    leaves = draws.n_leaves.ravel()
+    balanced = np.array([label == BALANCED for label in labels])
+    functionals = {"n_leaves": draws.n_leaves.astype(float)}
+    for name, value, given in (
+        ("root_feature0", feature0, has_split),
+        ("root_threshold", threshold, leaves == 2),
+        ("three_feature0", feature0, leaves == 3),
+        ("three_threshold", threshold, leaves == 3),
+        ("balanced_feature0", feature0, balanced),
+        ("balanced_threshold", threshold, balanced),
+    ):
+        functionals[name] = np.where(given, value, np.nan).reshape(square)
     if not np.isnan(draws.sigma).all():
         functionals["log_sigma"] = np.log(draws.sigma)
     return Sampled(draws, shapes, functionals)

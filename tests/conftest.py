@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 
 import matplotlib
 import numpy as np
 import pytest
 
+from . import interpreted
+
 matplotlib.use("Agg")
+
+if os.environ.get("HAMILTREE_INTERPRETED"):
+    interpreted.install()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hamiltree.draws import Draws, RunInfo
+from hamiltree.draws import Draws, RunInfo, TrainingData
 from hamiltree.posterior import Posterior
 from hamiltree.preprocess import Preprocessing
 from hamiltree.settings import Settings
@@ -104,11 +104,19 @@ def fake_info(n_chains: int, n_draws: int) -> RunInfo:
             "step_size": np.full(shape, 0.25),
         },
         seconds=1.5,
-        interrupted=False,
+        stopped="n_draws",
     )
 
 
-def fake_posterior(seed: int = 0, **options: object) -> Posterior:
+def fake_training(n: int, n_classes: int, seed: int = 0) -> TrainingData:
+    """Rows of ``fake_rows`` with targets that have nothing to do with them."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n) if n_classes else 40 + 12 * rng.normal(size=n)
+    return TrainingData(fake_rows(n, seed), y)
+
+
+def fake_posterior(seed: int = 0, *, n_training: int = 0, **options: object) -> Posterior:
+    """``n_training`` rows of training data, unless that is 0."""
     draws = fake_draws(seed, **options)  # type: ignore[arg-type]
     n_classes = draws.leaf.shape[1] if np.isnan(draws.sigma).all() else 0
     method = "hmc-dfi" if draws.weights.shape[1] else "hmc-df"
@@ -118,4 +126,5 @@ def fake_posterior(seed: int = 0, **options: object) -> Posterior:
         fake_preprocessing(n_classes),
         Settings(method=method, h=float(draws.h[0])),
         provenance={"n_warmup": 500, "seed": 7},
+        training=fake_training(n_training, n_classes, seed) if n_training else None,
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hamiltree import posterior as posterior_module
+from hamiltree import ensemble as ensemble_module
 from hamiltree.core.predict import most_likely_leaf
 from hamiltree.posterior import Posterior
 
@@ -98,7 +98,7 @@ def test_a_row_at_the_threshold_of_a_hard_split_goes_left():
     )
     columns = np.zeros((P, 3))
     columns[1] = [0.5, np.nextafter(0.5, 1), 0.4]
-    forest = Posterior(draws, post.info, post.preprocessing, post.settings)._forest
+    forest = Posterior(draws, post.info, post.preprocessing, post.settings).forest
     assert most_likely_leaf(forest, columns).tolist() == [[0, 1, 0]]
 
 
@@ -234,7 +234,7 @@ def test_classification_has_no_sigma():
 
 def test_too_large_a_result_is_refused_with_advice(monkeypatch):
     post = fake_posterior(0)
-    monkeypatch.setattr(posterior_module, "MEMORY_LIMIT", 10 * 100 * 3 * 8 - 1)
+    monkeypatch.setattr(ensemble_module, "MEMORY_LIMIT", 10 * 100 * 3 * 8 - 1)
     with pytest.raises(ValueError, match="use predict_mean"):
         post.predict_draws(fake_rows(100))
     post.predict_draws(fake_rows(99))
@@ -244,7 +244,7 @@ def test_pieces_change_nothing(monkeypatch, seed):
     post = fake_posterior(seed, n_classes=0)
     X = fake_rows(50, seed)
     whole = post.predict_quantiles(X, [0.1, 0.9])
-    monkeypatch.setattr(posterior_module, "SCRATCH", 10 * 2 * 8 * 7)  # 7 rows a piece
+    monkeypatch.setattr(ensemble_module, "SCRATCH", 10 * 2 * 8 * 7)  # 7 rows a piece
     np.testing.assert_allclose(post.predict_quantiles(X, [0.1, 0.9]), whole, rtol=1e-12)
     assert post.sample_predictive(X, seed).shape == (2, 5, 50)
 

@@ -9,7 +9,7 @@ import netCDF4
 import numpy as np
 import pytest
 
-from hamiltree.draws import Draws
+from hamiltree.draws import Draws, TrainingData
 from hamiltree.posterior import Posterior
 from hamiltree.storage import FileFormatError
 
@@ -53,9 +53,24 @@ def test_round_trip(oblique, n_classes, roots, seed, tmp_path):
     for name, stat in post.stats.items():
         same(back.stats[name], stat)
     assert back.acceptance_table() == post.acceptance_table()
-    assert (back.info.seconds, back.info.interrupted, back.log_evidence) == (1.5, False, None)
+    assert (back.info.seconds, back.info.stopped, back.log_evidence) == (1.5, "n_draws", None)
     same(back.monitor, post.monitor)
     same(back.predict_mean(fake_rows(10)), post.predict_mean(fake_rows(10)))
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_training_data_come_back_unless_they_are_left_out(n_classes, tmp_path):
+    post = fake_posterior(0, n_classes=n_classes, n_training=30)
+    post.save(tmp_path / "with.nc")
+    post.without_data().save(tmp_path / "without.nc")
+    back = Posterior.load(tmp_path / "with.nc")
+    same(back.training.X, post.training.X)
+    same(back.training.y, post.training.y)
+    assert back.best_tree().to_text() == post.best_tree().to_text()
+    assert Posterior.load(tmp_path / "without.nc").training is None
+    content = (tmp_path / "without.nc").read_bytes()
+    assert post.training.X[7].tobytes() not in content
+    assert post.training.X[7].tobytes() in (tmp_path / "with.nc").read_bytes()
 
 
 LABELS = [
@@ -86,14 +101,14 @@ def test_tuples_infinities_and_many_names_come_back(tmp_path):
     settings = dataclasses.replace(
         post.settings, class_prior=(0.5, 1.0, 2.0), feature_prior=(1.0, 2.0, 3.0, 4.0)
     )
-    info = dataclasses.replace(post.info, log_evidence=-np.inf, interrupted=True)
+    info = dataclasses.replace(post.info, log_evidence=-np.inf, stopped="interrupted")
     provenance = {"n_warmup": np.int64(5), "seed": None}
     Posterior(post.draws, info, scale, settings, provenance=provenance).save(tmp_path / "a.nc")
     back = Posterior.load(tmp_path / "a.nc")
     assert back.preprocessing.feature_names == names
     assert back.settings == settings
     assert back.log_evidence == -np.inf
-    assert back.info.interrupted
+    assert back.info.stopped == "interrupted"
     assert back.provenance == {"n_warmup": 5, "seed": None}
     assert back.monitor is None
 
@@ -236,17 +251,17 @@ def test_arrays_that_contradict_each_other(case, tmp_path):
 
 def test_every_wrong_size_is_found(tmp_path, seed):
     """Kernels follow the sizes unchecked, so no single changed one may pass."""
-    from hamiltree.storage import _check_draws
+    from hamiltree.storage_checks import check_draws
 
     draws = fake_posterior(seed, n_draws=3).draws
-    _check_draws(draws, classification=True)
+    check_draws(draws, classification=True)
     for node in range(len(draws.size)):
         for value in range(-1, 17):
             if value != draws.size[node]:
                 size = draws.size.copy()
                 size[node] = value
                 with pytest.raises(FileFormatError):
-                    _check_draws(dataclasses.replace(draws, size=size), classification=True)
+                    check_draws(dataclasses.replace(draws, size=size), classification=True)
 
 
 @pytest.mark.parametrize(
@@ -284,6 +299,46 @@ def test_bad_preprocessing(change, tmp_path):
     Posterior(post.draws, post.info, scale, post.settings).save(tmp_path / "a.nc")
     with pytest.raises(FileFormatError, match="cannot load"):
         Posterior.load(tmp_path / "a.nc")
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        (fake_rows(4), [0.0, 1.0, 2.0, 3.0]),
+        (fake_rows(4), [0.0, 1.0, 2.0, -1.0]),
+        (fake_rows(4), [0.0, 1.0, 2.0, 0.5]),
+        (fake_rows(4), [0.0, 1.0, 2.0, np.nan]),
+        (np.full((4, 5), np.inf), [0.0, 1.0, 2.0, 0.0]),
+        (fake_rows(4)[:, :4], [0.0, 1.0, 2.0, 0.0]),
+        (fake_rows(3), [0.0, 1.0, 2.0, 0.0]),
+    ],
+)
+def test_bad_training_data(X, y, tmp_path):
+    post = fake_posterior(0)
+    training = TrainingData(X, np.array(y))
+    odd = Posterior(post.draws, post.info, post.preprocessing, post.settings, training=training)
+    try:
+        odd.save(tmp_path / "a.nc")
+    except (IndexError, ValueError):  # X and y of different lengths do not get into a file
+        assert len(X) != len(y)
+        return
+    with pytest.raises(FileFormatError, match="training"):
+        Posterior.load(tmp_path / "a.nc")
+
+
+def test_twenty_thousand_trees_fit_a_small_file(tmp_path):
+    """4 x 5,000 trees of 8 leaves with all that a fit records: below 20 MB."""
+    sizes = np.full((4, 5000), 8)
+    post = fake_posterior(0, n_chains=4, n_draws=5000, n_leaves=sizes, n_classes=3, n_training=1000)
+    stats = {f"stat {j}": np.random.default_rng(j).random((4, 5000)) for j in range(5)}
+    info = dataclasses.replace(post.info, stats=stats)
+    monitor = np.random.default_rng(9).random((4, 5000, 20))
+    Posterior(
+        post.draws, info, post.preprocessing, post.settings,
+        monitor=monitor, training=post.training,
+    ).save(tmp_path / "a.nc")  # fmt: skip
+    assert os.path.getsize(tmp_path / "a.nc") < 20e6
+    assert Posterior.load(tmp_path / "a.nc").n_draws == 5000
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from hamiltree.plots import plot_leaves, plot_trace
+from hamiltree.plots import plot_leaves
 
 from .fake_draws import fake_posterior, fake_rows
 
@@ -68,10 +68,10 @@ def test_text_of_a_known_tree(seed):
     )
     assert tree.to_text().split("\n") == [
         "width <= 0.500  (h = 0.02)",
-        "  yes: ash 0.91, beech 0.09 (9.0 rows)",
+        "  yes: ash 0.91 (0.74 to 0.99), beech 0.09; 9.0 rows",
         "  no:  mass (kg) <= 850",
-        "    yes: beech 0.83, ash 0.17 (4.0 rows)",
-        "    no:  beech 0.50, ash 0.50 (4.0 rows)",
+        "    yes: beech 0.83 (0.55 to 0.99), ash 0.17; 4.0 rows",
+        "    no:  beech 0.50 (0.19 to 0.81), ash 0.50; 4.0 rows",
         "(h: a row goes to no with probability 1 / (1 + exp(-(x - threshold) / h)))",
     ]
     assert (tree.n_leaves, tree.depth) == (3, 2)
@@ -117,7 +117,7 @@ def test_boxes_of_a_picture_do_not_overlap(n_leaves, options, own_axes, seed):
     assert all(frame.x0 <= box.x0 and box.x1 <= frame.x1 for box in boxes)
 
 
-def test_plots_of_a_posterior(seed):
+def test_leaves_of_a_posterior(seed):
     post = fake_posterior(seed, n_chains=3, n_draws=20)
     ax = plot_leaves(post)
     heights = np.array([bar.get_height() for bar in ax.patches])
@@ -125,7 +125,45 @@ def test_plots_of_a_posterior(seed):
     expected = [(post.n_leaves == size).mean() for size in sizes]
     np.testing.assert_allclose(heights, expected, atol=1e-12)
     assert len(ax.lines) == 3
-    upper, lower = plot_trace(post)
-    np.testing.assert_array_equal(upper.lines[1].get_ydata(), post.log_posterior[1])
-    np.testing.assert_array_equal(lower.lines[2].get_ydata(), post.n_leaves[2])
-    assert plot_leaves(post, plt.figure().add_subplot()).get_xlabel() == "number of leaves"
+
+
+def test_marks_of_certainty_and_rows(seed):
+    post = fake_posterior(seed, n_classes=0, n_training=30, n_leaves=np.full((2, 5), 4))
+    tree = post.best_tree()
+    text = tree.to_text()
+    assert text.count("% sure") == 3
+    assert text.count(" rows") == 4
+    assert text.split("\n")[-1] == "(sure: share of the sampled trees that have such a split)"
+    nested = tree.to_dict()
+    assert nested["certainty"] == tree.certainty[0] >= 0.1
+    assert nested["n_rows"] == pytest.approx(30)
+    leaf = nested["yes"]
+    while "yes" in leaf:
+        leaf = leaf["yes"]
+    assert leaf["interval"][0] < leaf["mean"] < leaf["interval"][1]
+    assert leaf["rows"] == pytest.approx(tree.n_rows[tree.size == 1][0])
+
+
+def test_a_tree_for_graphviz(seed):
+    tree, _ = one_tree(seed, 3, n_classes=2)
+    names = ("a \\ b", 'say "no"', "c", "constant", "d")
+    tree = dataclasses.replace(
+        tree,
+        size=np.array([5, 1, 3, 1, 1], np.int32),
+        feature=np.array([1, 0], np.int32),
+        threshold=np.array([0.25, 0.5]),
+        leaf=np.array([[9.0, 0.0], [0.0, 4.0], [2.0, 2.0]]),
+        preprocessing=dataclasses.replace(tree.preprocessing, feature_names=names),
+    )
+    lines = tree.to_graphviz().split("\n")
+    assert lines[0] == "digraph tree {"
+    assert lines[-1] == "}"
+    assert '  n0 [label="say \\"no\\" <= 0.500"];' in lines
+    assert '  n2 [label="a \\\\ b <= 2.00"];' in lines
+    assert [line for line in lines if "->" in line] == [
+        "  n0 -> n1 [label=yes];",
+        "  n2 -> n3 [label=yes];",
+        "  n2 -> n4 [label=no];",
+        "  n0 -> n2 [label=no];",
+    ]
+    assert sum("style=rounded" in line for line in lines) == 3

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+STOPPED = ("n_draws", "target", "max_draws", "interrupted")
+"""What ends a run: the draws asked for, chains that agree, the limit on the way there, Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,23 @@ class Draws:
     """Sums to 1; uniform for Markov chains."""
 
 
+@dataclass(frozen=True)
+class TrainingData:
+    """The rows that the trees were sampled from, as the user gave them."""
+
+    X: FloatArray
+    """[n, all columns] in the user's units, constant columns included."""
+    y: NDArray[Any]
+    """[n]; class codes 0 .. K - 1, or targets in the user's units."""
+
+
+def places(draws: Draws, t: int) -> tuple[slice, slice, slice]:
+    """Where the nodes, splits and leaves of tree t stand in the flat arrays."""
+    first, last = int(draws.node_offset[t]), int(draws.node_offset[t + 1])
+    splits = slice((first - t) // 2, (last - t - 1) // 2)
+    return slice(first, last), splits, slice((first + t) // 2, (last + t + 1) // 2)
+
+
 def take(draws: Draws, index: IntArray) -> Draws:
     """The trees of these numbers, repetitions included, as one chain of equal weights."""
     lengths = np.diff(draws.node_offset)[index]
@@ -80,6 +101,17 @@ def take(draws: Draws, index: IntArray) -> Draws:
     )
 
 
+def systematic(weights: FloatArray, n: int, start: float = 0.5) -> IntArray:
+    """``n`` numbers of trees, each as often as its weight says, but for rounding, in order.
+
+    ``start`` in [0, 1) shifts the grid of the sums of weights that are picked. Equal weights and
+    as many numbers as trees give every tree once.
+    """
+    positions = (np.arange(n) + start) / n
+    sums = np.cumsum(weights.ravel())
+    return np.minimum(np.searchsorted(sums / sums[-1], positions), weights.size - 1)
+
+
 @dataclass(frozen=True)
 class RunInfo:
     """What a person reads of a run; nothing here is needed to predict."""
@@ -91,5 +123,10 @@ class RunInfo:
     log_weight, whose exponentials add up to an island's evidence, and founder, the number of the
     first particle that this one descends from."""
     seconds: float
-    interrupted: bool
+    stopped: str
+    """What ended it, one of ``STOPPED``."""
     log_evidence: float | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        return self.stopped == "interrupted"

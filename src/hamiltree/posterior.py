@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import storage
-from .core.predict import (
-    Forest,
-    mixture_quantiles,
-    most_likely_leaf,
-    prediction_moments,
-    tree_predictions,
+from .consensus import (
+    Shape,
+    SplitCensus,
+    best_draw,
+    likeliest_shapes,
+    representative_draw,
+    shape_text,
 )
-from .diagnostics import Diagnosis, diagnose, mean_sd, summarise, to_datatree
-from .draws import Draws, FloatArray, IntArray, RunInfo, take
+from .diagnostics import Diagnosis, diagnose, mean_sd, summarise
+from .draws import Draws, FloatArray, IntArray, RunInfo, TrainingData, places
+from .ensemble import Ensemble
 from .preprocess import Preprocessing
 from .settings import Settings
-from .tree import Tree, leaf_values
+from .tree import Tree
 
 if TYPE_CHECKING:
     import xarray
 
-MEMORY_LIMIT = 4 * 2**30
-"""Bytes; a result larger than this is refused with advice instead of made."""
-SCRATCH = 256 * 2**20
-"""Bytes; arrays over draws and rows that only serve a result are made in pieces of this size."""
 
-Seed = int | np.random.Generator | np.random.SeedSequence | None
-
-
-class Posterior:
+class Posterior(Ensemble):
     """Sampled trees with their weights, and what was recorded at each draw.
 
     Arrays over draws have shape [chain, draw]. Rows go in, and predictions come out, in the
@@ -49,6 +45,8 @@ class Posterior:
         Predictions at fixed rows, by which ``diagnose`` compares the chains; see ``monitored_at``.
     provenance : mapping, optional
         Plain values worth keeping with the file, such as ``n_warmup`` and ``seed``.
+    training : TrainingData, optional
+        The rows that the trees were sampled from; see ``without_data``.
     """
 
     def __init__(
@@ -60,30 +58,15 @@ class Posterior:
         *,
         monitor: FloatArray | None = None,
         provenance: Mapping[str, Any] | None = None,
+        training: TrainingData | None = None,
     ) -> None:
-        self.draws = draws
+        super().__init__(draws, preprocessing, settings)
         self.info = info
-        self.preprocessing = preprocessing
-        self.settings = settings
         self.monitor = monitor
         self.provenance = dict(provenance or {})
+        self.training = training
 
     # ------------------------------------------------------------------ what was recorded
-
-    @property
-    def n_chains(self) -> int:
-        return self.draws.n_chains
-
-    @property
-    def n_draws(self) -> int:
-        """Draws a chain."""
-        return self.draws.n_draws
-
-    @property
-    def n_classes(self) -> int:
-        """0 for regression."""
-        classes = self.preprocessing.classes
-        return 0 if classes is None else len(classes)
 
     @property
     def n_leaves(self) -> IntArray:
@@ -102,11 +85,6 @@ class Posterior:
     def log_posterior(self) -> FloatArray:
         """Unnormalised, on the constrained scale."""
         return self.draws.log_posterior
-
-    @property
-    def weights(self) -> FloatArray:
-        """Sum to 1; uniform for Markov chains."""
-        return self.draws.weights_of_draws
 
     @property
     def sigma(self) -> FloatArray:
@@ -158,212 +136,63 @@ class Posterior:
         for name, index, length in (("chain", chain, self.n_chains), ("draw", draw, self.n_draws)):
             if not -length <= index < length:
                 raise IndexError(f"{name} {index} is out of range: there are {length}")
-        d, t = self.draws, (chain % self.n_chains) * self.n_draws + draw % self.n_draws
-        first, last = int(d.node_offset[t]), int(d.node_offset[t + 1])
-        splits = slice((first - t) // 2, (last - t - 1) // 2)
-        leaves = slice((first + t) // 2, (last + t + 1) // 2)
-        return Tree(
-            size=d.size[first:last],
-            feature=d.feature[splits],
-            threshold=d.threshold[splits],
-            weights=d.weights[splits],
-            leaf=d.leaf[leaves],
-            h=d.h,
-            preprocessing=self.preprocessing,
-            settings=self.settings,
-        )
+        return self._tree((chain % self.n_chains) * self.n_draws + draw % self.n_draws)
 
-    # ------------------------------------------------------------------ predictions
+    # ------------------------------------------------------------------ one tree to read
 
-    def predict_mean(self, X: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
-        """Posterior mean over the draws: class probabilities [row, class], or means [row].
+    def best_tree(self) -> Tree:
+        """The draw of highest log posterior; of equals the first.
 
-        ``n_jobs`` threads (None: all cores) change the time and nothing else, here and below.
+        Leaf means of regression are at their posterior means given the tree; the draws themselves
+        are those of ``tree(chain, draw)``. The same holds for the trees of the methods below.
         """
-        columns = self.preprocessing.to_unit(X)
-        mean, _ = prediction_moments(
-            self._forest, self._leaf_values(), self.weights.ravel(), columns, n_jobs=n_jobs
-        )
-        if self.n_classes:
-            # Rounding, and nothing else, keeps the sums from 1.
-            return np.ascontiguousarray(mean / mean.sum(axis=1, keepdims=True))
-        return self.preprocessing.y_to_user(mean[:, 0])
+        return self._tree(best_draw(self)).settled()
 
-    def predict_mean_std(
-        self, X: ArrayLike, *, n_jobs: int | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of a new observation, [row] each; regression only.
+    def representative_tree(self) -> Tree:
+        """The draw that predicts most like all others: the nearest to the posterior mean.
 
-        The variance is that of the tree's prediction over the draws plus the mean of the noise's.
-        """
-        sigma, own = self._noise_sd(), self._leaf_sds()
-        values, weights = self._leaf_values(), self.weights.ravel()
-        columns = self.preprocessing.to_unit(X)
-        centre = values.mean()  # squares are summed about it, so that large means cancel nothing
-        first, second = prediction_moments(
-            self._forest,
-            values - centre,
-            weights,
-            columns,
-            second=True,
-            n_jobs=n_jobs,
-        )
-        spread = np.maximum(second[:, 0] - first[:, 0] ** 2, 0.0)
-        if own is None:
-            noise = weights @ sigma.ravel() ** 2
-        else:
-            variance, _ = prediction_moments(self._forest, own**2, weights, columns, n_jobs=n_jobs)
-            noise = variance[:, 0]
-        std = np.sqrt(spread + noise)
-        user = self.preprocessing
-        return user.y_to_user(first[:, 0] + centre), user.sd_to_user(std)
-
-    def predict_draws(self, X: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
-        """Each draw's prediction: means [chain, draw, row], or probabilities with [..., class].
+        The distance of two trees is the mean squared difference of their predictions (class
+        probabilities, or means as drawn) at up to 256 training rows, evenly spaced; all draws
+        take part, by their weights.
 
         Raises
         ------
         ValueError
-            If the result would take more than 4 GiB.
+            If the training data were left out of the posterior.
         """
-        columns = self.preprocessing.to_unit(X)
-        self._refuse_if_large(columns.shape[1] * max(1, self.n_classes) * 8)
-        out = tree_predictions(self._forest, self._leaf_values(), columns, n_jobs)
-        out = out.reshape(self.n_chains, self.n_draws, *out.shape[1:])
-        return out if self.n_classes else self.preprocessing.y_to_user(out[..., 0])
+        columns = self.preprocessing.to_unit(self.data("representative_tree").X)
+        return self._tree(representative_draw(self, columns)).settled()
 
-    def predict_single_trees(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Each draw as one hard tree, as the paper scores it, [chain, draw, row].
+    def shapes(self, n: int = 5) -> list[Shape]:
+        """The ``n`` most probable shapes of tree, likeliest first, each with its best tree.
 
-        A row goes to its most likely leaf, and gets that leaf's most likely class (or mean); of
-        equals the first counts.
+        A shape is the topology and the feature of each split, thresholds left aside; for HMC-DFI
+        the topology alone. Probabilities are shares of the draws, by their weights.
         """
-        columns = self.preprocessing.to_unit(X)
-        self._refuse_if_large(columns.shape[1] * 8)
-        values = self._leaf_values()
-        classes = self.preprocessing.classes
-        if classes is None:
-            answer = self.preprocessing.y_to_user(values[:, 0])
-        else:
-            answer = classes[values.argmax(axis=1)]
-        leaf = most_likely_leaf(self._forest, columns, n_jobs)
-        n_trees = len(leaf)
-        first_leaf = (self.draws.node_offset[:-1] + np.arange(n_trees)) // 2
-        return answer[first_leaf[:, None] + leaf].reshape(self.n_chains, self.n_draws, -1)
+        found = []
+        for probability, numbers in likeliest_shapes(self, n):
+            best = numbers[self.log_posterior.ravel()[numbers].argmax()]
+            tree = self._tree(int(best)).settled()
+            found.append(Shape(probability, len(numbers), tree, shape_text(tree)))
+        return found
 
-    def predict_quantiles(
-        self, X: ArrayLike, probabilities: ArrayLike, *, n_jobs: int | None = None
-    ) -> FloatArray:
-        """Quantiles of a new observation, [probability, row]; regression only.
-
-        Exact for the sampled trees: the predictive distribution of a row is a mixture of one
-        normal a draw, and its distribution function is inverted.
-        """
-        sigma, own = self._noise_sd().reshape(1, -1), self._leaf_sds()
-        levels = _levels(probabilities)
-        columns = self.preprocessing.to_unit(X)
-        values, weights = self._leaf_values(), self.weights.ravel()
-        out = np.empty((len(levels), columns.shape[1]))
-        for rows in self._pieces(columns.shape[1], 4 * 8):
-            part = np.ascontiguousarray(columns[:, rows])
-            means = tree_predictions(self._forest, values, part, n_jobs)[..., 0]
-            if own is not None:
-                sigma = tree_predictions(self._forest, own, part, n_jobs)[..., 0].T
-            out[:, rows] = mixture_quantiles(
-                levels, np.ascontiguousarray(means.T), np.ascontiguousarray(sigma), weights, n_jobs
+    def data(self, purpose: str) -> TrainingData:
+        """The training data; a ``ValueError`` that names the purpose where they were left out."""
+        if self.training is None:
+            raise ValueError(
+                f"{purpose} needs the training data, which were left out of this posterior"
             )
-        return self.preprocessing.y_to_user(out)
+        return self.training
 
-    def predict_probability_quantiles(
-        self,
-        X: ArrayLike,
-        probabilities: ArrayLike,
-        seed: Seed = None,
-        *,
-        n_jobs: int | None = None,
-    ) -> FloatArray:
-        """Quantiles of the class probabilities, [probability, row, class]; classification only.
+    def without_data(self) -> Posterior:
+        """A copy without the training rows, for files that others may see.
 
-        Over the sampled trees and, drawn once a tree, the uncertainty of the probabilities in its
-        leaves.
+        It predicts and diagnoses the same; what needs the rows says so.
         """
-        if not self.n_classes:
-            raise AttributeError("class probabilities belong to classification")
-        levels = _levels(probabilities)
-        values = self._sampled_probabilities(np.random.default_rng(seed))
-        columns = self.preprocessing.to_unit(X)
-        out = np.empty((len(levels), columns.shape[1], self.n_classes))
-        for rows in self._pieces(columns.shape[1], 3 * 8 * self.n_classes):
-            part = np.ascontiguousarray(columns[:, rows])
-            draws = tree_predictions(self._forest, values, part, n_jobs)
-            out[:, rows] = np.quantile(
-                draws, levels, axis=0, weights=self.weights.ravel(), method="inverted_cdf"
-            )
-        return out
-
-    def sample_predictive(
-        self, X: ArrayLike, seed: Seed = None, *, n_jobs: int | None = None
-    ) -> NDArray[Any]:
-        """One new observation a draw and row, [chain, draw, row].
-
-        Regression: the prediction plus normal noise with that draw's sd there. Classification:
-        class probabilities of each leaf drawn from their Dirichlet posterior, once a draw for all
-        rows, then a label. Draws of a weighted posterior keep their weights.
-        """
-        columns = self.preprocessing.to_unit(X)
-        n_rows = columns.shape[1]
-        self._refuse_if_large(n_rows * 8)
-        rng = np.random.default_rng(seed)
-        classes = self.preprocessing.classes
-        values = self.draws.leaf if classes is None else self._sampled_probabilities(rng)
-        n_trees = self.weights.size
-        dtype = np.dtype(np.float64) if classes is None else classes.dtype
-        out = np.empty((n_trees, n_rows), dtype=dtype)
-        for rows in self._pieces(n_rows, 8 * (values.shape[1] + 2)):
-            part = np.ascontiguousarray(columns[:, rows])
-            prediction = tree_predictions(self._forest, values, part, n_jobs)
-            if classes is None:
-                noise = rng.standard_normal(prediction.shape[:2])
-                own = prediction.shape[2] > 1
-                noise *= prediction[..., 1] if own else self.draws.sigma.reshape(-1, 1)
-                out[:, rows] = self.preprocessing.y_to_user(prediction[..., 0] + noise)
-            else:
-                np.cumsum(prediction, axis=2, out=prediction)
-                u = rng.random(prediction.shape[:2]) * prediction[..., -1]
-                label = (u[..., None] >= prediction).sum(axis=2)
-                out[:, rows] = classes[np.minimum(label, len(classes) - 1)]
-        return out.reshape(self.n_chains, self.n_draws, n_rows)
-
-    def feature_inclusion(self) -> FloatArray:
-        """Share of the splits that use each input column, [column]; sums to 1.
-
-        The share is taken tree by tree and averaged with the weights of the draws over the trees
-        that split at all; all zeros where none does. Constant columns get 0.
-
-        For HMC-DFI it is the mean weight of a column in the rules. Those weights are barely
-        sharper than their prior: do not read them as importance.
-        """
-        d, p = self.draws, len(self.preprocessing.used)
-        n_splits = d.n_leaves.ravel() - 1
-        # Every split of a tree counts alike, and every tree counts by its weight alone.
-        per_split = np.repeat(self.weights.ravel() / np.maximum(n_splits, 1), n_splits)
-        if d.weights.shape[1]:
-            used: FloatArray = per_split @ d.weights
-        else:
-            used = np.bincount(d.feature, weights=per_split, minlength=p).astype(np.float64)
-        inclusion = np.zeros(len(self.preprocessing.feature_names))
-        total = used.sum()
-        inclusion[self.preprocessing.used] = used / total if total > 0 else 0.0
-        return inclusion
-
-    def taken(self, index: ArrayLike) -> Posterior:
-        """The trees of these numbers (chain * n_draws + draw), with equal weights, as one chain.
-
-        What was recorded of the run stays with the original.
-        """
-        draws = take(self.draws, np.asarray(index, dtype=np.int64))
-        info = RunInfo({}, {}, self.info.seconds, self.info.interrupted)
-        return Posterior(draws, info, self.preprocessing, self.settings)
+        return Posterior(
+            self.draws, self.info, self.preprocessing, self.settings,
+            monitor=self.monitor, provenance=self.provenance,
+        )  # fmt: skip
 
     def monitored_at(self, X: ArrayLike, *, n_jobs: int | None = None) -> Posterior:
         """A copy that keeps its predictions at the rows ``X`` for ``diagnose``.
@@ -381,6 +210,7 @@ class Posterior:
         return Posterior(
             self.draws, self.info, self.preprocessing, self.settings,
             monitor=np.ascontiguousarray(predictions), provenance=self.provenance,
+            training=self.training,
         )  # fmt: skip
 
     # ------------------------------------------------------------------ for people and files
@@ -393,15 +223,54 @@ class Posterior:
         """The posterior on one screen."""
         return summarise(self)
 
-    def to_datatree(self) -> xarray.DataTree:
-        """An ArviZ-style ``DataTree`` with groups posterior and sample_stats."""
-        return to_datatree(self)
+    def to_datatree(self, *, pointwise: bool = True) -> xarray.DataTree:
+        """A ``DataTree`` that ArviZ understands; see docs/plots.md for its groups.
+
+        Parameters
+        ----------
+        pointwise : bool
+            Whether to make the groups over draws and training rows: log_likelihood (which ``loo``
+            and ``compare`` need) and posterior_predictive. They, and observed_data, need the
+            training data, and are left out without them.
+
+        Raises
+        ------
+        ValueError
+            If the pointwise groups would take more than 4 GiB.
+        """
+        from .datatree import to_datatree  # loads xarray, which nothing else here needs
+
+        return to_datatree(self, pointwise=pointwise)
+
+    def to_onnx(self, *, hard: bool = False) -> Any:
+        """The posterior mean as an ONNX model (an ``onnx.ModelProto``); needs the extra "onnx".
+
+        Parameters
+        ----------
+        hard : bool
+            Needed for soft splits, which ONNX trees do not have: each row then follows the likelier
+            side of every split of every tree, so predictions change near the thresholds.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Input ``X``: float64 rows of all columns, in the order of the training data. Output,
+            float32: ``probabilities`` [row, class], or ``mean_of_y`` [row, 1] in y's units.
+
+        Raises
+        ------
+        ValueError
+            For soft splits without ``hard``, and for weighted splits (HMC-DFI).
+        """
+        from .onnx_export import to_onnx
+
+        return to_onnx(self, hard=hard)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one NetCDF file, replacing it only once it is complete."""
         storage.write(
             path, self.draws, self.info, self.preprocessing, self.settings, self.monitor,
-            self.provenance,
+            self.provenance, self.training,
         )  # fmt: skip
 
     @classmethod
@@ -410,7 +279,7 @@ class Posterior:
         contents = storage.read(path)
         return cls(
             contents.draws, contents.info, contents.preprocessing, contents.settings,
-            monitor=contents.monitor, provenance=contents.provenance,
+            monitor=contents.monitor, provenance=contents.provenance, training=contents.training,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -419,58 +288,28 @@ class Posterior:
             f"{self.n_draws} draws, {mean_sd(self.n_leaves, self.weights)} leaves>"
         )
 
-    # ------------------------------------------------------------------ details
+    def _tree(self, t: int) -> Tree:
+        """Tree number t of all chains together."""
+        nodes, splits, leaves = places(self.draws, t)
+        return Tree(
+            size=self.draws.size[nodes],
+            feature=self.draws.feature[splits],
+            threshold=self.draws.threshold[splits],
+            weights=self.draws.weights[splits],
+            leaf=self.draws.leaf[leaves],
+            h=self.draws.h,
+            preprocessing=self.preprocessing,
+            settings=self.settings,
+            sigma=float(self.draws.sigma.ravel()[t]),
+            training=self.training,
+            census=self._census,
+        )
 
-    @property
-    def _forest(self) -> Forest:
-        d = self.draws
-        return Forest(d.node_offset, d.size, d.feature, d.threshold, d.weights, d.h)
-
-    def _leaf_values(self) -> FloatArray:
-        """[leaves, K] class probabilities, or means in the model's units."""
-        return leaf_values(self.draws.leaf, self.settings, self.n_classes)
-
-    def _leaf_sds(self) -> FloatArray | None:
-        """[leaves, 1] noise sd of each leaf, or None where a tree has one for all of them."""
-        leaf = self.draws.leaf
-        return np.ascontiguousarray(leaf[:, 1:]) if leaf.shape[1] > 1 else None
-
-    def _noise_sd(self) -> FloatArray:
-        """[chain, draw] sigma in the model's units."""
-        if self.n_classes:
-            raise AttributeError("sigma belongs to regression; this is a classification posterior")
-        return self.draws.sigma
-
-    def _sampled_probabilities(self, rng: np.random.Generator) -> FloatArray:
-        """[leaves, K]; class probabilities of the leaves drawn from their Dirichlet."""
-        parameters = self.draws.leaf + np.asarray(self.settings.class_prior, dtype=np.float64)
-        gammas = rng.standard_gamma(parameters)
-        total = gammas.sum(axis=1, keepdims=True)
-        # With tiny parameters all gammas can underflow; the mean keeps each label's probability.
-        mean = parameters / parameters.sum(axis=1, keepdims=True)
-        probabilities: FloatArray = np.where(total > 0, gammas / np.maximum(total, 1e-300), mean)
-        return probabilities
-
-    def _refuse_if_large(self, bytes_a_tree: int) -> None:
-        needed = bytes_a_tree * self.weights.size
-        if needed > MEMORY_LIMIT:
-            raise ValueError(
-                f"the predictions of all draws would take {needed / 2**30:.1f} GiB, more than "
-                f"{MEMORY_LIMIT / 2**30:.0f}: predict fewer rows at a time, or use predict_mean"
-            )
-
-    def _pieces(self, n_rows: int, bytes_a_value: int) -> Iterator[slice]:
-        """Slices of rows whose arrays over all draws stay within the scratch size."""
-        step = max(1, SCRATCH // (bytes_a_value * self.weights.size))
-        for start in range(0, n_rows, step):
-            yield slice(start, min(start + step, n_rows))
-
-
-def _levels(probabilities: ArrayLike) -> FloatArray:
-    levels = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
-    if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
-        raise ValueError("probabilities must lie strictly between 0 and 1")
-    return levels
+    @cached_property
+    def _census(self) -> SplitCensus | None:
+        if self.training is None:
+            return None
+        return SplitCensus(self.draws, self.preprocessing.to_unit(self.training.X))
 
 
 def _share(accepted: NDArray[Any], proposed: NDArray[Any]) -> float:

@@ -46,6 +46,14 @@ class Preprocessing:
 
         Rows outside the training range go outside [0, 1], at most to +-1e100.
         """
+        columns = np.ascontiguousarray(self.rows(X)[:, self.used].T)
+        with np.errstate(over="ignore"):
+            columns -= self.minimum[:, None]
+            columns /= self.span[:, None]
+        return np.clip(columns, -FAR, FAR, out=columns)
+
+    def rows(self, X: ArrayLike) -> FloatArray:
+        """A table as [n, all columns], checked against the training columns."""
         names = getattr(X, "columns", None)
         if names is not None and not _match(names, self.feature_names):
             raise ValueError(
@@ -56,13 +64,9 @@ class Preprocessing:
             raise ValueError(
                 f"expected {len(self.feature_names)} columns in a 2-d table, got shape {rows.shape}"
             )
-        columns = np.ascontiguousarray(rows[:, self.used].T)
-        if not np.isfinite(columns).all():
+        if not np.isfinite(rows[:, self.used]).all():
             raise ValueError("the rows to predict contain NaN or infinity")
-        with np.errstate(over="ignore"):
-            columns -= self.minimum[:, None]
-            columns /= self.span[:, None]
-        return np.clip(columns, -FAR, FAR, out=columns)
+        return rows
 
     def threshold_to_user(self, column: int, tau: float) -> float:
         """A threshold on used column ``column`` from the unit interval to the user's units."""

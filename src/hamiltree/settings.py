@@ -59,6 +59,7 @@ class Settings:
     leaf_means: str = "collapsed"
     h_init: float | None = None
     informed_moves: tuple[str, ...] | None = None
+    replicas: int = 1
     index_update: str = "gibbs"
     scheme: str = "composed"
     adapt: str = "warmup"
@@ -124,6 +125,10 @@ RUN_LENGTHS: dict[str | None, dict[str, int]] = {
     None: {"n_chains": 4, "n_warmup": 500, "n_draws": 500},
     "paper": {"n_chains": 4, "n_warmup": 200, "n_draws": 800},
 }
+
+
+MAX_DRAWS_FACTOR = 20
+"""Unless max_draws says otherwise, target_rhat makes a run at most so many times n_draws long."""
 
 
 def resolve(preset: str | None, overrides: Mapping[str, object]) -> Settings:

@@ -21,9 +21,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import Draws, FloatArray, RunInfo
+from .draws import STOPPED, Draws, FloatArray, RunInfo, TrainingData
 from .preprocess import Preprocessing
 from .settings import Settings
+from .storage_checks import (
+    FileFormatError,
+    check_draws,
+    check_preprocessing,
+    require,
+    unpack_acceptance,
+    unpack_labels,
+    unpack_settings,
+    unpack_training,
+)
 
 FORMAT = 1
 """Raised by one whenever older versions of the library could not read the file."""
@@ -46,12 +56,10 @@ ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "minimum": (np.float64, ("columns",)),
     "span": (np.float64, ("columns",)),
     "monitor": (np.float64, ("chain", "draw", "points")),
+    "training_x": (np.float64, ("rows", "inputs")),
+    "training_y": (np.float64, ("rows",)),
 }
 """Type and dimensions of each array in the file; ``rule_columns`` is 0 but for HMC-DFI."""
-
-
-class FileFormatError(ValueError):
-    """The file is not a posterior that this version can read."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,7 @@ class Contents:
     settings: Settings
     monitor: FloatArray | None
     provenance: dict[str, Any]
+    training: TrainingData | None
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
@@ -86,6 +95,7 @@ def write(
     settings: Settings,
     monitor: FloatArray | None,
     provenance: Mapping[str, Any],
+    training: TrainingData | None,
 ) -> None:
     """Write a file that ``read`` understands; an existing one is replaced at the very end."""
     import netCDF4
@@ -96,13 +106,14 @@ def write(
             "settings": asdict(settings),
             "rule_columns": draws.weights.shape[1],
             "points": 0 if monitor is None else monitor.shape[2],
+            "rows": 0 if training is None else len(training.y),
             "feature_names": preprocessing.feature_names,
             "classes": _pack_labels(preprocessing.classes),
             "y_mean": preprocessing.y_mean,
             "y_sd": preprocessing.y_sd,
             "acceptance": info.acceptance,
             "seconds": info.seconds,
-            "interrupted": info.interrupted,
+            "stopped": info.stopped,
             "log_evidence": info.log_evidence,
             "boolean_stats": [name for name, stat in info.stats.items() if stat.dtype == bool],
             "provenance": dict(provenance),
@@ -112,6 +123,8 @@ def write(
     available = {**vars(preprocessing), **vars(draws)}
     if monitor is not None:
         available["monitor"] = monitor
+    if training is not None:
+        available |= {"training_x": training.X, "training_y": training.y}
     arrays = {
         name: np.asarray(available[name], dtype=dtype)
         for name, (dtype, _) in ARRAYS.items()
@@ -169,7 +182,7 @@ def read(path: str | os.PathLike[str]) -> Contents:
 
 
 def _parse(file: Any, file_size: int) -> Contents:
-    _require("hamiltree_format" in file.ncattrs(), "it was not written by hamiltree")
+    require("hamiltree_format" in file.ncattrs(), "it was not written by hamiltree")
     stored = int(file.hamiltree_format)
     if stored > FORMAT:
         raise FileFormatError(
@@ -180,33 +193,34 @@ def _parse(file: Any, file_size: int) -> Contents:
     def get(variables: Any, name: str, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
         if 0 in shape:
             return np.empty(shape, dtype)
-        _require(name in variables, f"{name} is missing")
+        require(name in variables, f"{name} is missing")
         variable = variables[name]
         found = np.dtype(variable.dtype)
         right = variable.shape == shape and (found == dtype if dtype else found.kind in "iuf")
-        _require(right, f"{name} has the wrong shape or type")
-        _require(found.itemsize * math.prod(shape) <= file_size, f"{name} is incomplete")
+        require(right, f"{name} has the wrong shape or type")
+        require(found.itemsize * math.prod(shape) <= file_size, f"{name} is incomplete")
         return np.ascontiguousarray(variable[...])
 
     for name in ("metadata", "n_leaves", "used"):
-        _require(name in file.variables, f"{name} is missing")
+        require(name in file.variables, f"{name} is missing")
     metadata = json.loads(str(file.variables["metadata"][...]))
     chain, draw = file.variables["n_leaves"].shape
     lengths = {"chain": chain, "draw": draw, "bounds": chain * draw + 1}
-    _require(chain > 0 and draw > 0, "it holds no draws")
+    require(chain > 0 and draw > 0, "it holds no draws")
     offset = get(file.variables, "node_offset", np.int64, (lengths["bounds"],))
-    _require(
+    require(
         bool(offset[0] == 0 and (np.diff(offset) > 0).all() and (np.diff(offset) % 2 == 1).all()),
         "node_offset does not describe trees",
     )
-    classes = _unpack_labels(metadata["classes"])
+    classes = unpack_labels(metadata["classes"])
     nodes = int(offset[-1])
     lengths["nodes"] = nodes
     lengths["splits"], lengths["leaves"] = (nodes - chain * draw) // 2, (nodes + chain * draw) // 2
     (lengths["columns"],) = file.variables["used"].shape
     lengths["rule_columns"] = int(metadata["rule_columns"])
     lengths["outputs"] = len(classes) if classes is not None else _leaf_width(file)
-    lengths["points"] = int(metadata["points"])
+    lengths["points"], lengths["rows"] = int(metadata["points"]), int(metadata["rows"])
+    lengths["inputs"] = len(metadata["feature_names"])
     arrays = {
         name: get(file.variables, name, dtype, tuple(lengths[d] for d in dimensions))
         for name, (dtype, dimensions) in ARRAYS.items()
@@ -226,117 +240,31 @@ def _parse(file: Any, file_size: int) -> Contents:
     for name in file.groups["stats"].variables:
         stat = get(file.groups["stats"].variables, name, None, (chain, draw))
         stats[name] = stat.astype(bool) if name in metadata["boolean_stats"] else stat
+    require(metadata["stopped"] in STOPPED, "it does not say what ended the run")
     evidence = metadata["log_evidence"]
     info = RunInfo(
-        acceptance=_unpack_acceptance(metadata["acceptance"], chain),
+        acceptance=unpack_acceptance(metadata["acceptance"], chain),
         stats=stats,
         seconds=float(metadata["seconds"]),
-        interrupted=bool(metadata["interrupted"]),
+        stopped=metadata["stopped"],
         log_evidence=None if evidence is None else float(evidence),
     )
-    settings = _unpack_settings(metadata["settings"], 0 if classes is None else len(classes))
-    _check_preprocessing(preprocessing)
-    _check_draws(draws, classes is not None)
+    settings = unpack_settings(metadata["settings"], 0 if classes is None else len(classes))
+    check_preprocessing(preprocessing)
+    check_draws(draws, classes is not None)
     monitor = arrays["monitor"] if lengths["points"] else None
-    _require(monitor is None or bool(np.isfinite(monitor).all()), "monitor is not finite")
-    return Contents(draws, info, preprocessing, settings, monitor, dict(metadata["provenance"]))
+    require(monitor is None or bool(np.isfinite(monitor).all()), "monitor is not finite")
+    training = unpack_training(arrays, classes) if lengths["rows"] else None
+    provenance = dict(metadata["provenance"])
+    return Contents(draws, info, preprocessing, settings, monitor, provenance, training)
 
 
 def _leaf_width(file: Any) -> int:
     """Numbers a regression leaf: its mean and, for hard splits, its noise sd."""
-    _require("leaf" in file.variables, "leaf is missing")
+    require("leaf" in file.variables, "leaf is missing")
     width = file.variables["leaf"].shape[-1:]
-    _require(width in ((1,), (2,)), "leaf has the wrong shape or type")
+    require(width in ((1,), (2,)), "leaf has the wrong shape or type")
     return int(width[0])
-
-
-def _check_preprocessing(preprocessing: Preprocessing) -> None:
-    names, used = preprocessing.feature_names, preprocessing.used
-    _require(all(isinstance(name, str) for name in names), "a feature name is not text")
-    _require(
-        bool((np.diff(used) > 0).all() and (used >= 0).all() and (used < len(names)).all()),
-        "used does not number the columns",
-    )
-    _require(
-        bool(np.isfinite(preprocessing.minimum).all() and _positive(preprocessing.span)),
-        "minimum and span do not describe ranges",
-    )
-    scale = np.array([preprocessing.y_sd])
-    _require(bool(np.isfinite(preprocessing.y_mean) and _positive(scale)), "y has no scale")
-
-
-def _check_draws(draws: Draws, classification: bool) -> None:
-    """Every invariant that the kernels rely on: they do not check their indices."""
-    size, offset = draws.size.astype(np.int64), draws.node_offset
-    node = np.flatnonzero(size > 1)
-    _require(bool((size >= 1).all() and (size[offset[:-1]] == np.diff(offset)).all()), "bad sizes")
-    end = np.repeat(offset[1:], np.diff(offset))[node]
-    _require(bool((node + 1 < end).all()), "a split has no children")
-    right = node + 1 + size[node + 1]
-    _require(bool((right < end).all()), "a split has no right child")
-    _require(bool((size[node] == 1 + size[node + 1] + size[right]).all()), "sizes do not add up")
-    # A node adds one level to the rest of its subtree.
-    steps = np.bincount(node + 1, minlength=len(size) + 1) - np.bincount(
-        node + size[node], minlength=len(size) + 1
-    )
-    depth = np.maximum.reduceat(np.cumsum(steps)[: len(size)], offset[:-1])
-    _require(bool((draws.depth.ravel() == depth).all()), "depth does not match the trees")
-    leaves = (np.diff(offset) + 1) // 2
-    _require(bool((draws.n_leaves.ravel() == leaves).all()), "n_leaves does not match the trees")
-
-    p = len(draws.h)
-    _require(bool(np.isfinite(draws.h).all() and (draws.h >= 0).all()), "h is not a softness")
-    _require(draws.weights.shape[1] in (0, p), "weights have the wrong shape")
-    if draws.weights.shape[1] == 0:
-        inside = (draws.feature >= 0) & (draws.feature < p)
-        _require(bool(inside.all()), "a feature does not exist")
-    elif len(draws.weights):
-        sums = draws.weights.sum(axis=1)  # NaN and infinities fail here too
-        _require(
-            bool((draws.weights >= 0).all() and np.allclose(sums, 1)), "weights are no simplex"
-        )
-    _require(bool(np.isfinite(draws.threshold).all()), "a threshold is not finite")
-    _require(bool(np.isfinite(draws.leaf).all()), "a leaf is not finite")
-    if classification:
-        _require(bool((draws.leaf >= 0).all()), "a class count is negative")
-    else:
-        _require(_positive(draws.sigma), "sigma is not positive")
-        _require(_positive(draws.leaf[:, 1:]), "a leaf's sd is not positive")
-    weights = draws.weights_of_draws
-    _require(bool((weights >= 0).all() and np.isclose(weights.sum(), 1)), "weights of draws")
-    for values in (draws.log_likelihood, draws.log_posterior):
-        _require(not np.isnan(values).any(), "a log probability is NaN")
-
-
-def _unpack_settings(stored: Mapping[str, Any], n_classes: int) -> Settings:
-    unknown = set(stored) - {field.name for field in fields(Settings)}
-    _require(not unknown, f"it has settings that this version does not know: {sorted(unknown)}")
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
-    }
-    for field in fields(Settings):
-        value = values.get(field.name, field.default)
-        parts = value if isinstance(value, tuple) else (value,)
-        kinds = str if isinstance(field.default, str) else int | float | None
-        right = isinstance(field.default, str) == isinstance(value, str)
-        right = right and all(isinstance(part, kinds) for part in parts)
-        _require(right, f"the setting {field.name} is wrong")
-    settings = Settings(**values)
-    if n_classes:
-        prior = np.asarray(settings.class_prior, dtype=np.float64)
-        _require(prior.shape in ((), (n_classes,)) and _positive(prior), "class_prior is wrong")
-    return settings
-
-
-def _unpack_acceptance(stored: Mapping[str, Any], n_chains: int) -> dict[str, Any]:
-    acceptance: dict[str, Any] = {}
-    for phase, moves in stored.items():
-        acceptance[phase] = {}
-        for move, counts in moves.items():
-            accepted, proposed = (np.array(count, dtype=np.int64) for count in counts)
-            _require(accepted.shape == proposed.shape == (n_chains,), "acceptance is incomplete")
-            acceptance[phase][move] = (accepted, proposed)
-    return acceptance
 
 
 def _pack_labels(classes: NDArray[Any] | None) -> dict[str, Any] | None:
@@ -348,20 +276,6 @@ def _pack_labels(classes: NDArray[Any] | None) -> dict[str, Any] | None:
     if not all(isinstance(value, str | int | float) for value in packed):
         raise TypeError("only class labels that are text or numbers can be saved")
     return {"dtype": "object" if classes.dtype == object else classes.dtype.str, "values": packed}
-
-
-def _unpack_labels(stored: Mapping[str, Any] | None) -> NDArray[Any] | None:
-    if stored is None:
-        return None
-    dtype, values = np.dtype(stored["dtype"]), list(stored["values"])
-    _require(dtype.kind in "biufUSOmM" and dtype.names is None, "class labels have an odd type")
-    _require(len(values) > 0, "there are no class labels")
-    _require(all(isinstance(v, str | int | float) for v in values), "a class label is odd")
-    if dtype.kind == "S":
-        values = [value.encode("latin-1") for value in values]
-    if dtype.kind in "mM":
-        return np.array(values, dtype=np.int64).astype(dtype)
-    return np.array(values, dtype=dtype)
 
 
 def plain(value: Any) -> Any:
@@ -376,12 +290,3 @@ def library_version() -> str:
         return version("hamiltree")
     except PackageNotFoundError:
         return "unknown"
-
-
-def _positive(values: NDArray[Any]) -> bool:
-    return bool(np.isfinite(values).all() and (values > 0).all())
-
-
-def _require(condition: bool, complaint: str) -> None:
-    if not condition:
-        raise FileFormatError(complaint)

@@ -1,24 +1,27 @@
-"""One sampled tree for people: as text, as a dictionary, as a picture."""
+"""One sampled tree for people: rules and leaves in the user's units, and how sure they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .core.predict import Forest, prediction_moments
-from .draws import FloatArray
+from .consensus import SplitCensus
+from .core.predict import Forest, prediction_moments, tree_predictions
+from .draws import FloatArray, TrainingData
+from .leaf_posterior import MeanPosterior, class_intervals, mean_posterior, soft_rows
 from .preprocess import Preprocessing
 from .settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-SHOWN = 3
-"""Weights of an oblique rule, and classes of a leaf, that are written out."""
+COVERAGE = 0.9
+"""Of the credible intervals of the leaves, as of ``predict_interval``."""
 
 
 def leaf_values(leaf: FloatArray, settings: Settings, n_classes: int) -> FloatArray:
@@ -56,6 +59,12 @@ class Tree:
     """[p]; softness on the unit-interval scale."""
     preprocessing: Preprocessing
     settings: Settings
+    sigma: float = float("nan")
+    """Noise sd in the model's units; NaN for classification."""
+    training: TrainingData | None = None
+    """Without it there are no intervals of means, no certainty and no scikit-learn tree."""
+    census: SplitCensus | None = None
+    """The splits of the posterior that the tree comes from."""
 
     @property
     def n_leaves(self) -> int:
@@ -64,7 +73,17 @@ class Tree:
     @property
     def depth(self) -> int:
         """Splits on the longest path; 0 for a root on its own."""
-        return max(depth for _, depth, _ in self._walk())
+        return int(self.node_depths.max())
+
+    @property
+    def node_depths(self) -> NDArray[np.int64]:
+        """[nodes] in preorder; 0 for the root."""
+        steps = np.zeros(len(self.size) + 1, dtype=np.int64)
+        for i, size in enumerate(self.size):  # a split adds one level to the rest of its subtree
+            if size > 1:
+                steps[i + 1] += 1
+                steps[i + size] -= 1
+        return np.cumsum(steps)[: len(self.size)]
 
     @property
     def n_classes(self) -> int:
@@ -72,57 +91,134 @@ class Tree:
         classes = self.preprocessing.classes
         return 0 if classes is None else len(classes)
 
+    @property
+    def soft(self) -> bool:
+        """Whether any split sends a part of a row to each side."""
+        used = self.h if self.weights.shape[1] else self.h[self.feature]
+        return self.n_leaves > 1 and bool(np.any(used > 0))
+
+    @property
+    def values(self) -> FloatArray:
+        """What each leaf predicts: [leaves, class] probabilities, or [leaves] in y's units."""
+        values = leaf_values(self.leaf, self.settings, self.n_classes)
+        return values if self.n_classes else self.preprocessing.y_to_user(values[:, 0])
+
+    # ------------------------------------------------------------------ how sure it is
+
+    @cached_property
+    def certainty(self) -> FloatArray | None:
+        """[splits]; posterior share of the trees that have a split like it anywhere in them.
+
+        Alike: on the same feature, with at most 5 % of the training rows between the thresholds;
+        for HMC-DFI, with at most 5 % of the rows on different sides. None without training data.
+        """
+        return None if self.census is None else self.census.certainty(self)
+
+    @property
+    def intervals(self) -> FloatArray | None:
+        """90 % credible intervals of the leaf parameters given the tree; see ``leaf_intervals``."""
+        return self.leaf_intervals(COVERAGE)
+
+    def leaf_intervals(self, coverage: float = COVERAGE) -> FloatArray | None:
+        """Central credible intervals of what is in the leaves, given the tree, in y's units.
+
+        Classification, [leaves, class, 2]: each probability is Beta. Regression, [leaves, 2]: each
+        mean is normal given sigma, and Student's t for CGM, WU and SMC, which integrate the
+        variance out; None without training data.
+        """
+        if self.n_classes:
+            return class_intervals(self.leaf, self.settings, coverage)
+        means = self._means
+        return None if means is None else self.preprocessing.y_to_user(means.intervals(coverage))
+
+    @cached_property
+    def n_rows(self) -> FloatArray | None:
+        """[nodes] in preorder; (soft) number of training rows that reach the node.
+
+        None for regression without training data.
+        """
+        if self.n_classes:
+            return soft_rows(self.size, self.leaf.sum(axis=1))
+        phi = self._phi
+        return None if phi is None else soft_rows(self.size, phi.sum(axis=0))
+
+    def settled(self) -> Self:
+        """The same tree with its leaf means at their posterior means given the tree.
+
+        A draw of a regression tree has drawn means; class probabilities are posterior means
+        already. Without training data, the tree as it is.
+        """
+        means = None if self.n_classes else self._means
+        if means is None:
+            return self
+        columns = [means.centre] if means.noise is None else [means.centre, means.noise]
+        return replace(self, leaf=np.stack(columns, axis=1))
+
+    # ------------------------------------------------------------------ what it says
+
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predict with this tree alone: class probabilities [row, class], or means [row]."""
-        offset = np.array([0, len(self.size)])
-        forest = Forest(offset, self.size, self.feature, self.threshold, self.weights, self.h)
         values = leaf_values(self.leaf, self.settings, self.n_classes)
         columns = self.preprocessing.to_unit(X)
-        mean, _ = prediction_moments(forest, values, np.ones(1), columns)
+        mean, _ = prediction_moments(self._forest, values, np.ones(1), columns)
         return mean if self.n_classes else self.preprocessing.y_to_user(mean[:, 0])
+
+    def reach(self, X: ArrayLike) -> FloatArray:
+        """Probability with which each row ends in each leaf, [row, leaf]; rows sum to 1."""
+        columns = self.preprocessing.to_unit(X)
+        return tree_predictions(self._forest, np.eye(self.n_leaves), columns)[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain Python values, ready for JSON where the class labels are.
 
         A split has ``column`` (of the input) and its name ``feature`` (HMC-DF), or lists of both
-        with ``weights`` (HMC-DFI), and ``threshold``, ``h``, ``yes`` and ``no``; a leaf has
-        ``classes``, ``probabilities`` and ``rows`` (the soft number of training rows), or
-        ``mean`` and, where leaves have their own, the noise ``sd``. Everything is in the user's
-        units.
+        with ``weights`` (HMC-DFI), and ``threshold``, ``h``, ``certainty``, ``n_rows``, ``yes``
+        and ``no``. A leaf has ``rows`` and ``interval``, and ``classes``, ``probabilities`` and
+        ``counts``, with an interval a class; or ``mean`` and, where leaves have their own, the
+        noise ``sd``. Numbers of training rows are soft. Everything is in the user's units, and
+        None where only the training data, which are missing, could tell.
         """
-        waiting: list[dict[str, Any]] = []
-        root: dict[str, Any] = {}
-        for _, _, content in self._walk():
-            node = root
-            if waiting:
-                parent = waiting.pop()
-                side = "no" if "yes" in parent else "yes"
-                parent[side] = node = {}
-                if side == "yes":
-                    waiting.append(parent)
-            node.update(content)
-            if "threshold" in content:
-                waiting.append(node)
-        return root
+        from .tree_dict import nested_dict
+
+        return nested_dict(self)
 
     def to_text(self) -> str:
         """Rules as indented lines; "yes" goes to where the rule holds."""
-        lines = []
-        waiting: list[str] = []  # the sides still to come, outermost first
-        for _, depth, content in self._walk():
-            side = waiting.pop() if waiting else ""
-            line = "  " * depth + side
-            if "threshold" in content:
-                line += self.rule(content)
-                waiting += ["no:  ", "yes: "]
-            else:
-                line += self.leaf_text(content)
-            lines.append(line)
-        if self.n_leaves > 1 and np.any(self.h > 0):
-            lines.append(
-                "(h: a row goes to no with probability 1 / (1 + exp(-(x - threshold) / h)))"
-            )
-        return "\n".join(lines)
+        from .tree_text import tree_text
+
+        return tree_text(self)
+
+    def to_graphviz(self) -> str:
+        """The tree in the DOT language, for Graphviz and whatever else reads it."""
+        from .tree_graphviz import tree_dot
+
+        return tree_dot(self)
+
+    def to_sklearn(self, *, hard: bool = False) -> DecisionTreeClassifier | DecisionTreeRegressor:
+        """A fitted scikit-learn tree with these splits and leaves.
+
+        Parameters
+        ----------
+        hard : bool
+            Needed for trees with soft splits, which scikit-learn does not have: each row then
+            follows the likelier side of every split. Leaf values stay as they are, so
+            predictions change near the thresholds.
+
+        Returns
+        -------
+        DecisionTreeClassifier or DecisionTreeRegressor
+            It compares in float32: where that would send a training row to the other side, the
+            threshold is moved, between the same two rows, to where it does not.
+
+        Raises
+        ------
+        ValueError
+            For soft splits without ``hard``, for weighted splits (HMC-DFI), which scikit-learn
+            does not have, and without training data.
+        """
+        from .tree_sklearn import sklearn_tree
+
+        return sklearn_tree(self, hard=hard)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the tree; without ``ax``, in a new figure that is large enough for it."""
@@ -134,84 +230,22 @@ class Tree:
         leaves = "1 leaf" if self.n_leaves == 1 else f"{self.n_leaves} leaves"
         return f"<Tree with {leaves}, depth {self.depth}>\n{self.to_text()}"
 
-    def rule(self, split: dict[str, Any], *, softness: bool = True) -> str:
-        """A split of ``to_dict`` in words."""
-        if "weights" in split:
-            text = f"{self._weighted_sum(split)} <= {split['threshold']:.4g}"
-        else:
-            column = np.searchsorted(self.preprocessing.used, split["column"])
-            span = float(self.preprocessing.span[column])
-            text = f"{split['feature']} <= {in_units(split['threshold'], span)}"
-        return f"{text}  (h = {split['h']:.2g})" if softness and split["h"] > 0 else text
+    # ------------------------------------------------------------------ details
 
-    def leaf_text(self, leaf: dict[str, Any]) -> str:
-        """A leaf of ``to_dict`` in words, the likeliest classes first."""
-        if "mean" in leaf:
-            span = 4 * self.preprocessing.y_sd
-            text = f"mean {in_units(leaf['mean'], span)}"
-            return f"{text}, sd {in_units(leaf['sd'], span)}" if "sd" in leaf else text
-        order = np.argsort(leaf["probabilities"])[::-1]
-        parts = [f"{leaf['classes'][k]} {leaf['probabilities'][k]:.2f}" for k in order[:SHOWN]]
-        parts += ["..."] * (len(order) > SHOWN)
-        return f"{', '.join(parts)} ({leaf['rows']:.1f} rows)"
+    @property
+    def _forest(self) -> Forest:
+        offset = np.array([0, len(self.size)])
+        return Forest(offset, self.size, self.feature, self.threshold, self.weights, self.h)
 
-    def _weighted_sum(self, split: dict[str, Any]) -> str:
-        # Largest by their weight on the unit scale, which is what moves rows.
-        order = np.argsort(np.array(split["weights"]) * self.preprocessing.span)[::-1]
-        parts = [f"{split['weights'][j]:.3g}*{split['feature'][j]}" for j in order[:SHOWN]]
-        return " + ".join(parts + ["..."] * (len(order) > SHOWN))
+    @cached_property
+    def _phi(self) -> FloatArray | None:
+        """[n, leaves]; ``reach`` of the training rows."""
+        return None if self.training is None else self.reach(self.training.X)
 
-    def _walk(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
-        """Nodes in preorder as (index, depth, content in the user's units)."""
-        depth = np.zeros(len(self.size), dtype=np.int64)
-        values = leaf_values(self.leaf, self.settings, self.n_classes)
-        split = leaf = 0
-        for i, size in enumerate(self.size):
-            if size > 1:
-                right = i + 1 + self.size[i + 1]
-                depth[i + 1] = depth[right] = depth[i] + 1
-                yield i, int(depth[i]), self._split(split)
-                split += 1
-            else:
-                yield i, int(depth[i]), self._leaf(self.leaf[leaf], values[leaf])
-                leaf += 1
-
-    def _split(self, split: int) -> dict[str, Any]:
-        scale, tau = self.preprocessing, float(self.threshold[split])
-        if self.weights.shape[1] == 0:
-            column = int(self.feature[split])
-            return {
-                "column": int(scale.used[column]),
-                "feature": scale.used_names[column],
-                "threshold": scale.threshold_to_user(column, tau),
-                "h": float(self.h[column] * scale.span[column]),
-            }
-        # sum_j w_j (x_j - minimum_j) / span_j <= tau, with the x_j freed of their shift and scale
-        coefficients = self.weights[split] / scale.span
-        return {
-            "column": scale.used.tolist(),
-            "feature": list(scale.used_names),
-            "weights": coefficients.tolist(),
-            "threshold": float(tau + coefficients @ scale.minimum),
-            "h": float(self.h[0]),
-        }
-
-    def _leaf(self, leaf: FloatArray, value: FloatArray) -> dict[str, Any]:
-        classes = self.preprocessing.classes
-        if classes is None:
-            content = {"mean": float(self.preprocessing.y_to_user(value[0]))}
-            if len(leaf) > 1:
-                content["sd"] = float(self.preprocessing.sd_to_user(leaf[1]))
-            return content
-        return {
-            "classes": classes.tolist(),
-            "probabilities": value.tolist(),
-            "rows": float(leaf.sum()),
-        }
-
-
-def in_units(value: float, span: float) -> str:
-    """A number to a thousandth of the span of its scale, or a little finer."""
-    if not 1e-4 < span < 1e7:
-        return f"{value:.6g}"
-    return f"{value:.{max(0, 3 - int(np.floor(np.log10(span))))}f}"
+    @cached_property
+    def _means(self) -> MeanPosterior | None:
+        """For regression."""
+        if self.training is None or self._phi is None:
+            return None
+        y = self.preprocessing.y_to_model(self.training.y)
+        return mean_posterior(self._phi, y, self.sigma, self.settings)

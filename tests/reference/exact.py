@@ -33,6 +33,9 @@ SHAPES: tuple[Shape, ...] = (
     (7, 1, 5, 1, 3, 1, 1),
 )
 """All shapes of one to four leaves, as subtree sizes in preorder."""
+BALANCED: Shape = (7, 3, 1, 1, 3, 1, 1)
+ROOTS = ("root", "three", "balanced")
+"""Which trees the means of a root's rule are given for; see ``Exact``."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,10 @@ class Exact:
     shapes: dict[Shape, float]
     means: dict[str, float]
     """``n_leaves``; ``root_feature0``: P(root splits on feature 0 | a split exists), for HMC-DFI
-    the mean weight of feature 0 there; ``root_threshold``: mean given exactly two leaves; for
-    regression ``sigma`` and ``log_sigma``. Those of an impossible condition are NaN."""
+    the mean weight of feature 0 there; ``root_threshold``: mean given exactly two leaves;
+    ``three_feature0`` and ``three_threshold``: of the root given three leaves;
+    ``balanced_feature0`` and ``balanced_threshold``: given BALANCED; for regression ``sigma`` and
+    ``log_sigma``. Those of an impossible condition are NaN."""
     log_evidence: float
     """Under the prior normalised over the allowed shapes."""
     error: float
@@ -207,6 +212,10 @@ def _posterior(toy: Toy, rules: Rules, h: float, prior: Prior, step: float) -> E
         "root_feature0": _ratio(split @ rules.feature0, split.sum()),
         "root_threshold": _ratio(stump @ rules.threshold, stump.sum()),
     }
+    for name, given in {"three": SHAPES[2:4], "balanced": [BALANCED]}.items():
+        root = sum(mass[s].sum(axis=0) for s in given)
+        means[f"{name}_feature0"] = _ratio(root @ rules.feature0, root.sum())
+        means[f"{name}_threshold"] = _ratio(root @ rules.threshold, root.sum())
     if not toy.n_classes:
         by_sigma = sum(m.sum(axis=1) for m in mass.values()) / total
         means |= {"sigma": by_sigma @ sigma, "log_sigma": by_sigma @ np.log(sigma)}
@@ -373,7 +382,8 @@ def _add_density(
 def _prior_only(toy: Toy, prior: Prior) -> Exact:
     mass = {s: np.exp(log_prior_shape(s, prior)) for s in SHAPES}
     shapes = {s: float(m / sum(mass.values())) for s, m in mass.items() if m > 0}
-    means = {"n_leaves": _mean_leaves(shapes), "root_feature0": 0.5, "root_threshold": 0.5}
+    means = {"n_leaves": _mean_leaves(shapes)}
+    means |= {f"{n}_{of}": 0.5 for n in ROOTS for of in ("feature0", "threshold")}
     if not toy.n_classes:
         a, b = prior.sigma
         means |= {

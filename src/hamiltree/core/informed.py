@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from .jit import inlined, kernel, never_inline
+from .jit import inlined, inner_kernel, kernel, never_inline
 from .nodes import (
     copy_node,
     count_prunable,
@@ -31,6 +31,7 @@ from .nodes import (
 from .priors import split_probability
 from .proposed_rules import (
     MODE_COLUMNS,
+    NO_RULE,
     draw_rule_by_scan,
     draw_threshold_by_scan,
     draw_weighed,
@@ -38,7 +39,7 @@ from .proposed_rules import (
     put_rule,
     weigh,
 )
-from .scan_rows import find_rows
+from .scan_rows import NEW_LEAF, find_rows
 
 GROW, PRUNE, INSERT, DELETE, CHANGE, REGROW, TRANSPOSE, SWAP, RELOCATE = range(9)
 NAMES = (
@@ -71,7 +72,7 @@ def grow_informed(model, work, new, mode, rng):
         return IMPOSSIBLE
     leaf = nth_leaf(new, pick(leaves, rng))
     find_rows(model, work, new, leaf)
-    log_rule = draw_rule_by_scan(model, work, new, -1, -1, mode, rng)
+    log_rule = draw_rule_by_scan(model, work, new, NEW_LEAF, NEW_LEAF, mode, rng)
     if log_rule == -np.inf:
         return IMPOSSIBLE
     grow(new, leaf)
@@ -87,7 +88,7 @@ def prune_informed(model, work, new, mode, rng):
         return IMPOSSIBLE
     node = nth_prunable(new, pick(candidates, rng))
     find_rows(model, work, new, node)
-    _, log_rule = weigh(model, work, new, node, -1, -1, mode)
+    _, log_rule = weigh(model, work, new, node, NEW_LEAF, NEW_LEAF, mode)
     prune(new, node)
     return log_rule + math.log(candidates) - math.log(leaves - 1)
 
@@ -139,7 +140,7 @@ def insert_rule(model, work, new, node, mode, rng):
     """Put a split above an internal node, with a leaf on a side chosen by a coin."""
     leaf_left = rng.random() < 0.5
     find_rows(model, work, new, node)
-    left, right = (-1, node) if leaf_left else (node, -1)
+    left, right = (NEW_LEAF, node) if leaf_left else (node, NEW_LEAF)
     log_rule = draw_rule_by_scan(model, work, new, left, right, mode, rng)
     if log_rule > -np.inf:
         insert_above(new, node, leaf_left)
@@ -162,8 +163,8 @@ def delete_informed(model, work, new, mode, rng):
 def remove_rule(model, work, new, node, mode):
     """Take out a split with one leaf; log density of drawing its rule where it was."""
     leaf_left = new.size[node + 1] == 1
-    left = -1 if leaf_left else node + 1
-    right = right_child(new, node) if leaf_left else -1
+    left = NEW_LEAF if leaf_left else node + 1
+    right = right_child(new, node) if leaf_left else NEW_LEAF
     find_rows(model, work, new, node)
     _, log_rule = weigh(model, work, new, node, left, right, mode)
     remove_above(new, node, leaf_left)
@@ -189,7 +190,28 @@ def change_informed(model, work, new, mode, rng):
 
 
 # ------------------------------------------------------------------ regrow a subtree
-# Label: a node, any, and the subtree grown there.
+# Label: a node, any, and the subtree grown there. Nodes are picked by the reciprocal of their size:
+# a large subtree costs many scans and is rarely accepted.
+
+
+@inlined
+def sum_of_picks(tree):
+    total = 0.0
+    for i in range(tree.n_nodes[0]):
+        total += 1.0 / tree.size[i]
+    return total
+
+
+@inlined
+def pick_small(tree, rng):
+    """A node by the reciprocal of its size, and the sum of these."""
+    total = sum_of_picks(tree)
+    u = rng.random() * total
+    for i in range(tree.n_nodes[0]):
+        u -= 1.0 / tree.size[i]
+        if u < 0.0:
+            return i, total
+    return tree.n_nodes[0] - 1, total
 
 
 @inlined
@@ -211,8 +233,8 @@ def log_regrown(model, work, tree, node):
     total = 0.0
     for i in range(node, node + tree.size[node]):
         find_rows(model, work, tree, i)
-        rule_of = i if tree.size[i] > 1 else -1
-        everything, log_rule = weigh(model, work, tree, rule_of, -1, -1, MODE_COLUMNS)
+        rule_of = i if tree.size[i] > 1 else NO_RULE
+        everything, log_rule = weigh(model, work, tree, rule_of, NEW_LEAF, NEW_LEAF, MODE_COLUMNS)
         split = decide(model, work, tree, i, everything)
         total += math.log1p(-split) if tree.size[i] == 1 else math.log(split) + log_rule
     return total
@@ -220,7 +242,7 @@ def log_regrown(model, work, tree, node):
 
 @inlined
 def regrow_informed(model, work, tree, new, rng):
-    node = pick(tree.n_nodes[0], rng)
+    node, all_forth = pick_small(tree, rng)
     log_back = log_regrown(model, work, tree, node)
     prune_all(new, node)
     log_forth = 0.0
@@ -228,7 +250,7 @@ def regrow_informed(model, work, tree, new, rng):
     i = node
     while i < end:
         find_rows(model, work, new, i)
-        everything, _ = weigh(model, work, new, -1, -1, -1, MODE_COLUMNS)
+        everything, _ = weigh(model, work, new, NO_RULE, NEW_LEAF, NEW_LEAF, MODE_COLUMNS)
         split = decide(model, work, new, i, everything)
         if rng.random() < split:
             if n_leaves(new) >= model.prior.max_leaves:
@@ -242,9 +264,9 @@ def regrow_informed(model, work, tree, new, rng):
         i += 1
     if n_leaves(new) < model.prior.min_leaves:
         return IMPOSSIBLE
-    # forth, a node of the old tree was picked; back, one of the new would be
-    log_pick = math.log(tree.n_nodes[0]) - math.log(new.n_nodes[0])
-    return log_back - log_forth + log_pick
+    log_back -= math.log(new.size[node] * sum_of_picks(new))
+    log_forth -= math.log(tree.size[node] * all_forth)
+    return log_back - log_forth
 
 
 # ------------------------------------------------------------------ transpose
@@ -366,7 +388,7 @@ def same_rule(tree, i, j):
     return True
 
 
-@kernel
+@inner_kernel
 def swap_rules(tree, new, rng):
     """A parent and a child exchange rules; the node to settle, or -1 where it is not possible.
 
@@ -427,14 +449,14 @@ def relocate_informed(model, work, tree, new, mode, rng):
     node = nth_removable(tree, pick(candidates, rng))
     if tree.size[node] == 3:
         find_rows(model, work, new, node)
-        _, log_back = weigh(model, work, new, node, -1, -1, mode)
+        _, log_back = weigh(model, work, new, node, NEW_LEAF, NEW_LEAF, mode)
         prune(new, node)
     else:
         log_back = remove_rule(model, work, new, node, mode) - math.log(2.0)
     target = pick(new.n_nodes[0], rng)
     if new.size[target] == 1:
         find_rows(model, work, new, target)
-        log_forth = draw_rule_by_scan(model, work, new, -1, -1, mode, rng)
+        log_forth = draw_rule_by_scan(model, work, new, NEW_LEAF, NEW_LEAF, mode, rng)
         if log_forth == -np.inf:
             return IMPOSSIBLE
         grow(new, target)
@@ -449,7 +471,7 @@ def relocate_informed(model, work, tree, new, mode, rng):
 # ------------------------------------------------------------------ one of them
 
 
-@kernel
+@inner_kernel
 def propose_informed(model, work, tree, new, move, mode, rng):
     """Edit ``new``, a copy of ``tree``, by a move; log q(back) - log q(forth)."""
     never_inline()

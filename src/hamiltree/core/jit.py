@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from collections.abc import Callable
@@ -11,8 +12,31 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, inline_closurecall
+from numba.core import ir as numba_ir
 from numba.extending import intrinsic
+
+
+class _CopySharingScopes:
+    """Stands in for the module ``copy`` inside numba's inliner.
+
+    To inline a function, numba copies its code block by block, and with each block the table of
+    all variables of the function, which takes more than half the time of compiling this package.
+    The table is not changed by what follows, so the copies may share it.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(copy, name)
+
+    @staticmethod
+    def deepcopy(x: Any, memo: dict[int, Any] | None = None) -> Any:
+        if memo is None and isinstance(x, numba_ir.Block):
+            memo = {id(x.scope): x.scope}
+        return copy.deepcopy(x, memo)
+
+
+if getattr(inline_closurecall, "copy", None) is copy:
+    inline_closurecall.copy = _CopySharingScopes()
 
 # Everything but "nnan" and "ninf": infinities are real values here, and NaN must be seen.
 FAST = {"contract", "reassoc", "arcp", "nsz", "afn"}
@@ -45,6 +69,14 @@ def kernel(function: Callable[..., Any]) -> Any:
     same bits, so a seed gives the same draws whether the code was compiled just now or before.
     """
     return _compile(function, inline="never")
+
+
+def inner_kernel(function: Callable[..., Any]) -> Any:
+    """The same for what only compiled code calls: without the way in from Python.
+
+    Taking apart a chain's state, a hundred arrays, is a good part of the code of a small kernel.
+    """
+    return _compile(function, inline="never", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def row_kernel(function: Callable[..., Any]) -> Any:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from .jit import inlined, kernel, row_kernel
-from .routing import BLOCK, add_scaled, split_hard, split_soft
+from .routing import BLOCK, add_scaled, fill, sigmoid, split_hard, split_soft
 
 FloatArray = NDArray[np.float64]
 
@@ -39,18 +39,102 @@ class Forest(NamedTuple):
 class Workspace(NamedTuple):
     """One thread's buffers; a block of rows goes through all trees inside them."""
 
+    stack: FloatArray
+    """[leaves of the largest tree, K, BLOCK]; predictions of subtrees that wait for a parent."""
     reach: FloatArray
     """[nodes of the largest tree, BLOCK]; probability with which a row reaches a node."""
     psi: FloatArray
-    """[BLOCK]; written by the splits and not used here."""
+    """[BLOCK]; probability of going right."""
     projection: FloatArray
     """[BLOCK]; x . weights of a split."""
-    prediction: FloatArray
-    """[K, BLOCK]; one tree's prediction."""
 
 
 # Only Python calls the row kernels below, and they call nothing but what is inlined: one copy of
 # each, so the same bits however it was loaded.
+
+
+@inlined
+def _split_values(columns, forest, split, start, stop, work):
+    """What a split compares with its threshold, for a block of rows, and its softness."""
+    if forest.weights.shape[1] > 0:
+        x = work.projection[: stop - start]
+        x[:] = 0.0
+        for f in range(columns.shape[0]):
+            add_scaled(x, forest.weights[split, f], columns[f, start:stop])
+        return x, forest.h[0]
+    feature = forest.feature[split]
+    return columns[feature, start:stop], forest.h[feature]
+
+
+@inlined
+def _choose(x, threshold, left, right):
+    """Hard split: keep the prediction of each row's own side in ``right``."""
+    for r in range(x.shape[0]):
+        if_left, if_right = left[r], right[r]
+        right[r] = if_right if x[r] > threshold else if_left
+
+
+@inlined
+def _mix(x, threshold, scale, left, right):
+    """Soft split: leave the mean of the two sides in ``right``."""
+    for r in range(x.shape[0]):
+        if_left = left[r]
+        right[r] = if_left + sigmoid((x[r] - threshold) * scale) * (right[r] - if_left)
+
+
+@inlined
+def _mix_first(x, threshold, scale, left, right, psi):
+    """The same, and keep the probability of going right for the other outputs."""
+    for r in range(x.shape[0]):
+        go_right = sigmoid((x[r] - threshold) * scale)
+        if_left = left[r]
+        right[r] = if_left + go_right * (right[r] - if_left)
+        psi[r] = go_right
+
+
+@inlined
+def _mix_given(psi, left, right):
+    for r in range(psi.shape[0]):
+        if_left = left[r]
+        right[r] = if_left + psi[r] * (right[r] - if_left)
+
+
+@inlined
+def _predict_block(columns, forest, values, t, start, stop, work):
+    """Tree t's prediction for a block, sum_k phi_ik values_k, into ``work.stack[0]``.
+
+    From the last node to the root: in this order the prediction of a left subtree comes right
+    after that of its sibling, so a stack holds what is waiting, and it stays in the cache.
+    """
+    n = stop - start
+    first = forest.node_offset[t]
+    last = forest.node_offset[t + 1]
+    split = (last - t - 1) // 2
+    leaf = (last + t + 1) // 2
+    top = -1
+    for i in range(last - 1, first - 1, -1):
+        if forest.size[i] == 1:
+            leaf -= 1
+            top += 1
+            for k in range(values.shape[1]):
+                fill(work.stack[top, k, :n], values[leaf, k])
+            continue
+        split -= 1
+        x, softness = _split_values(columns, forest, split, start, stop, work)
+        threshold = forest.threshold[split]
+        left, right = work.stack[top], work.stack[top - 1]
+        if softness > 0.0:
+            scale = 1.0 / softness
+            if values.shape[1] == 1:
+                _mix(x, threshold, scale, left[0], right[0])
+            else:
+                _mix_first(x, threshold, scale, left[0], right[0], work.psi)
+                for k in range(1, values.shape[1]):
+                    _mix_given(work.psi[:n], left[k], right[k])
+        else:
+            for k in range(values.shape[1]):
+                _choose(x, threshold, left[k], right[k])
+        top -= 1
 
 
 @inlined
@@ -59,22 +143,12 @@ def _route(columns, forest, t, start, stop, work):
     n = stop - start
     offset = forest.node_offset[t]
     split = (offset - t) // 2
-    oblique = forest.weights.shape[1] > 0
     work.reach[0, :n] = 1.0
     for i in range(forest.node_offset[t + 1] - offset):
         if forest.size[offset + i] == 1:
             continue
+        x, softness = _split_values(columns, forest, split, start, stop, work)
         threshold = forest.threshold[split]
-        if oblique:
-            softness = forest.h[0]
-            x = work.projection[:n]
-            x[:] = 0.0
-            for f in range(columns.shape[0]):
-                add_scaled(x, forest.weights[split, f], columns[f, start:stop])
-        else:
-            feature = forest.feature[split]
-            softness = forest.h[feature]
-            x = columns[feature, start:stop]
         split += 1
         here = work.reach[i]
         left = work.reach[i + 1]
@@ -83,21 +157,6 @@ def _route(columns, forest, t, start, stop, work):
             split_soft(x, threshold, 1.0 / softness, here, work.psi, left, right)
         else:
             split_hard(x, threshold, here, work.psi, left, right)
-
-
-@inlined
-def _predict_block(columns, forest, values, t, start, stop, work):
-    """Tree t's prediction for a block, sum_k phi_ik values_k, into ``work.prediction``."""
-    _route(columns, forest, t, start, stop, work)
-    n = stop - start
-    offset = forest.node_offset[t]
-    leaf = (offset + t) // 2
-    work.prediction[:, :n] = 0.0
-    for i in range(forest.node_offset[t + 1] - offset):
-        if forest.size[offset + i] == 1:
-            for k in range(values.shape[1]):
-                add_scaled(work.prediction[k, :n], values[leaf, k], work.reach[i])
-            leaf += 1
 
 
 @row_kernel
@@ -109,7 +168,7 @@ def _draws_of_rows(columns, forest, values, first, last, work, out):
             _predict_block(columns, forest, values, t, start, stop, work)
             for k in range(values.shape[1]):
                 for r in range(stop - start):
-                    out[t, start + r, k] = work.prediction[k, r]
+                    out[t, start + r, k] = work.stack[0, k, r]
 
 
 @inlined
@@ -126,9 +185,9 @@ def _moments_of_rows(columns, forest, values, weight, first, last, work, mean, s
         for t in range(forest.node_offset.shape[0] - 1):
             _predict_block(columns, forest, values, t, start, stop, work)
             for k in range(values.shape[1]):
-                add_scaled(mean[k, start:stop], weight[t], work.prediction[k])
+                add_scaled(mean[k, start:stop], weight[t], work.stack[0, k])
                 if square.shape[0] > 0:
-                    _add_square(square[k, start:stop], weight[t], work.prediction[k])
+                    _add_square(square[k, start:stop], weight[t], work.stack[0, k])
 
 
 @row_kernel
@@ -308,8 +367,9 @@ def _over_rows(
     largest = int(np.diff(forest.node_offset).max(initial=1))
 
     def run(first: int, last: int) -> None:
-        reach, prediction = np.empty((largest, BLOCK)), np.empty((n_outputs, BLOCK))
-        task(first, last, Workspace(reach, np.empty(BLOCK), np.empty(BLOCK), prediction))
+        stack = np.empty(((largest + 1) // 2, n_outputs, BLOCK))
+        reach = np.empty((largest, BLOCK))
+        task(first, last, Workspace(stack, reach, np.empty(BLOCK), np.empty(BLOCK)))
 
     _in_threads(run, n_rows, n_jobs)
 

@@ -13,21 +13,26 @@ import math
 
 import numpy as np
 
-from .jit import inlined, kernel, never_inline
+from .jit import inlined, inner_kernel, never_inline, opaque
+from .nodes import Tree
 from .priors import log_weights
 from .scan import (
-    cell_density,
+    NOTHING,
     draw_cell,
     draw_from_scan,
     draw_threshold,
-    find_cell,
     log_threshold_density,
     scan,
+    sweep_address,
     sweep_projection,
 )
+from .scan_data import ScanCalls, ScanModel, ScanWork
 from .scan_rows import set_sides
 
-MODE_PRIOR, MODE_COLUMNS = 0, 1
+# np.int64, as every integer that goes into a large kernel: it would be compiled for each literal
+MODE_PRIOR, MODE_COLUMNS = np.int64(0), np.int64(1)
+NO_RULE = np.int64(-1)
+"""In place of a node."""
 LEAN = 10.0
 """Rows that a lean towards a column is worth in the Dirichlet of the weights."""
 
@@ -80,8 +85,14 @@ def draw_weights(model, work, mode, rng):
     return log_density
 
 
-@kernel
-def weigh(model, work, tree, node, left, right, mode):
+@inlined
+def log_projected(model, work, weights, threshold):
+    _, _, _, density = sweep_projection(model, work, weights, threshold)
+    return math.log(density) if density > 0.0 else -np.inf
+
+
+@inner_kernel
+def weigh_apart(model, work, tree, node, left, right, mode):
     """Scan the rows found last: (log of all weight, log density of the rule of a node).
 
     ``node`` -1 asks for no density; ``left`` and ``right`` are the sides, see ``set_sides``. The
@@ -91,11 +102,11 @@ def weigh(model, work, tree, node, left, right, mode):
     set_sides(model, work, tree, left, right)
     if work.weights.shape[0] == 0:
         if node < 0:
-            return scan(model, work, -1, 0.0)
+            return scan(model, work, NOTHING, 0.0)
         return scan(model, work, tree.feature[node], tree.threshold[node])
     everything = 0.0
     if mode == MODE_COLUMNS:
-        everything, _ = scan(model, work, -1, 0.0)
+        everything, _ = scan(model, work, NOTHING, 0.0)
     if node < 0:
         return everything, -np.inf
     log_density = log_weights(model.prior, tree.weights[node])
@@ -105,8 +116,8 @@ def weigh(model, work, tree, node, left, right, mode):
     return everything, log_density
 
 
-@kernel
-def draw_weighed(model, work, mode, rng):
+@inner_kernel
+def draw_apart(model, work, mode, rng):
     """Draw a rule from what ``weigh`` left; its log density."""
     never_inline()
     if work.weights.shape[0] == 0:
@@ -114,26 +125,45 @@ def draw_weighed(model, work, mode, rng):
         return log_density
     work.feature[0] = -1
     log_density = draw_weights(model, work, mode, rng)
-    cells, total, widths = sweep_projection(model, work, work.weights)
+    cells, total, widths, _ = sweep_projection(model, work, work.weights, -1.0)
     work.cutpoint[0], density = draw_cell(model, work, cells, total, widths, rng)
     return log_density + math.log(density)
+
+
+_weigh, _weigh_address = opaque(weigh_apart)
+_draw, _draw_address = opaque(draw_apart)
+
+
+@inlined
+def weigh(model, work, tree, node, left, right, mode):
+    """See ``weigh_apart``."""
+    return _weigh(model.calls.weigh, (model, work, tree, node, left, right, mode))
+
+
+@inlined
+def draw_weighed(model, work, mode, rng):
+    """See ``draw_apart``."""
+    return _draw(model.calls.draw, (model, work, mode, rng))
+
+
+def connect(model: ScanModel, work: ScanWork, tree: Tree, rng: np.random.Generator) -> ScanModel:
+    """The model with the addresses of its kernels, compiled now or loaded from the cache."""
+    calls = ScanCalls(
+        columns=sweep_address(model, work, 0, 0, 0, 0.0, work.weights),
+        weigh=_weigh_address(model, work, tree, 0, 0, 0, 0),
+        draw=_draw_address(model, work, 0, rng),
+    )
+    return model._replace(calls=calls)
 
 
 @inlined
 def draw_rule_by_scan(model, work, tree, left, right, mode, rng):
     """Draw a rule for the rows found last with these sides; its log density, -inf if none."""
-    everything, _ = weigh(model, work, tree, -1, left, right, mode)
+    everything, _ = weigh(model, work, tree, NO_RULE, left, right, mode)
     return draw_weighed(model, work, mode, rng) if everything > -np.inf else -np.inf
 
 
-@inlined
-def log_projected(model, work, weights, threshold):
-    cells, total, widths = sweep_projection(model, work, weights)
-    c = find_cell(work, cells, threshold)
-    return math.log(cell_density(model, work, c, total, widths)) if c >= 0 else -np.inf
-
-
-@kernel
+@inner_kernel
 def draw_threshold_by_scan(model, work, tree, node, left, right, rng):
     """A new threshold for a node, its column kept; log density."""
     set_sides(model, work, tree, left, right)
@@ -142,7 +172,7 @@ def draw_threshold_by_scan(model, work, tree, node, left, right, rng):
     return log_density
 
 
-@kernel
+@inner_kernel
 def log_threshold_by_scan(model, work, tree, node, left, right):
     set_sides(model, work, tree, left, right)
     return log_threshold_density(model, work, tree.feature[node], tree.threshold[node])

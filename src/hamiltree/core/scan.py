@@ -21,11 +21,11 @@ import math
 import numpy as np
 
 from .hard_rules import UNIFORM, UNIT
-from .jit import inlined, kernel, never_inline
+from .jit import inlined, inner_kernel, never_inline, opaque
 from .priors import log_threshold
 from .routing import exp_clamped
 from .scan_data import FIFTHS, is_soft
-from .scan_rows import groups_by_projection, make_groups, mark_rows
+from .scan_rows import groups_by_column, groups_by_projection, mark_rows
 from .scan_scores import all_right, move_group
 
 QUANTILES = tuple(math.log(q / (1 - q)) for q in (0.1, 0.3, 0.5, 0.7, 0.9))
@@ -50,7 +50,8 @@ def put_cell(work, c, low, high, score, threshold):
 @inlined
 def sweep_hard(model, work, n_groups):
     """Move the groups across one by one; a cell between neighbouring values."""
-    score = work.start[0]
+    table = work.by_rows
+    score = all_right(model, work, table, 1)
     everywhere = model.kind == UNIT
     before = 0.0
     cut = 0.0
@@ -61,7 +62,7 @@ def sweep_hard(model, work, n_groups):
         if x > before and (everywhere or g > 0):
             cells = put_cell(work, cells, before, x, score, cut)
         while g < n_groups and work.group_x[g] == x:
-            score += move_group(model, work, g, FIFTHS)
+            score += move_group(model, work, table, g, 1)
             cut = work.group_cut[g]
             g += 1
         before = x
@@ -73,7 +74,8 @@ def sweep_hard(model, work, n_groups):
 @inlined
 def sweep_soft(model, work, n_groups, h):
     """The same with rows in fifths, and gaps in pieces: near a row it matters where the cut is."""
-    score = work.start[0]
+    table = work.by_fifths
+    score = all_right(model, work, table, FIFTHS)
     for j in range(FIFTHS):
         work.pointer[j] = 0
     cells = 0
@@ -95,7 +97,7 @@ def sweep_soft(model, work, n_groups, h):
                     beyond = middle + h * QUANTILES[j]
                     at = work.pointer[j]
                     while at < n_groups and work.group_x[at] < beyond:
-                        score += move_group(model, work, at, 1)
+                        score += move_group(model, work, table, at, FIFTHS)
                         at += 1
                     work.pointer[j] = at
                 cells = put_cell(work, cells, low, high, score, 0.0)
@@ -109,21 +111,24 @@ def sweep_soft(model, work, n_groups, h):
 @inlined
 def weigh_cells(model, work, cells):
     """Scores to weights, in place; returns (top score, sum of weights, sum of widths)."""
+    weight, low, high = work.weight[:cells], work.low[:cells], work.high[:cells]
     top = -np.inf
     for c in range(cells):
-        top = max(top, work.weight[c])
+        top = max(top, weight[c])
     power = model.power[0]
-    flat = model.prior.tau_a == 1.0 and model.prior.tau_b == 1.0
+    for c in range(cells):
+        weight[c] = exp_clamped(power * (weight[c] - top))
+    if model.kind != UNIFORM:
+        for c in range(cells):
+            weight[c] *= high[c] - low[c]
+    if model.kind == UNIT and not (model.prior.tau_a == 1.0 and model.prior.tau_b == 1.0):
+        for c in range(cells):
+            weight[c] *= math.exp(log_threshold(model.prior, 0.5 * (low[c] + high[c])))
     total = 0.0
     widths = 0.0
     for c in range(cells):
-        width = cell_width(model, work, c)
-        weight = exp_clamped(power * (work.weight[c] - top)) * width
-        if not flat and model.kind == UNIT:
-            weight *= math.exp(log_threshold(model.prior, 0.5 * (work.low[c] + work.high[c])))
-        work.weight[c] = weight
-        total += weight
-        widths += width
+        total += weight[c]
+        widths += cell_width(model, work, c)
     return top, total, widths
 
 
@@ -180,65 +185,79 @@ def draw_cell(model, work, cells, total, widths, rng):
     return threshold, cell_density(model, work, c, total, widths)
 
 
-@kernel
-def sweep_column(model, work, f):
-    """Cells of a column with their weights: (cells, top score, sum of weights, sum of widths)."""
-    never_inline()
-    groups = make_groups(model, work, f)
-    all_right(model, work)
-    if model.kind == UNIT and is_soft(model, f):
-        cells = sweep_soft(model, work, groups, model.h[f])
-    else:
-        cells = sweep_hard(model, work, groups)
-    top, total, widths = weigh_cells(model, work, cells)
-    return cells, top, total, widths
+# ------------------------------------------------------------------ columns
 
 
-@kernel
-def sweep_projection(model, work, weights):
-    """The same for the projection on weights (HMC-DFI)."""
-    never_inline()
-    groups = groups_by_projection(model, work, weights)
-    all_right(model, work)
-    h = model.h[0]
-    cells = sweep_soft(model, work, groups, h) if h > 0.0 else sweep_hard(model, work, groups)
-    _, total, widths = weigh_cells(model, work, cells)
-    return cells, total, widths
+@inner_kernel
+def sweep_apart(model, work, first, stop, feature, threshold, weights):
+    """Weigh the columns from ``first`` to ``stop``, or with first = -1 the projection on weights.
 
-
-# ------------------------------------------------------------------ a scan over all columns
-
-
-@kernel
-def scan(model, work, feature, threshold):
-    """Weigh all columns: (log of all weight, log density of the given rule).
-
-    ``feature`` -1 gives no rule. Rows and sides have been set. ``share`` is left to draw from;
-    minus infinity for all weight means that the node has no rule at all.
+    Returns what is left of the last: (cells, sum of weights, sum of widths), and the density of a
+    threshold given its column, 0 where that is not among them. All in one kernel, because a call
+    with so many arrays costs as much as a short column.
     """
-    never_inline()
-    p = model.data.columns.shape[0]
-    prior = model.prior
-    mark_rows(work, 1)
+    cells, top, total, widths = 0, 0.0, 0.0, 0.0
     density = 0.0
-    top_total = -np.inf
-    available = 0.0
-    for f in range(p):
-        cells, top, total, widths = sweep_column(model, work, f)
-        if cells == 0:
+    for f in range(first, stop):
+        if f < 0:
+            groups = groups_by_projection(model, work, weights)
+            h, soft = model.h[0], model.h[0] > 0.0
+        else:
+            groups = groups_by_column(model, work, f)
+            h, soft = model.h[f], model.kind == UNIT and is_soft(model, f)
+        cells = sweep_soft(model, work, groups, h) if soft else sweep_hard(model, work, groups)
+        top, total, widths = weigh_cells(model, work, cells)
+        if f >= 0:
+            # the prior of the rules gives a column mass 1, however its cells are spread
             work.log_total[f] = -np.inf
-            continue
-        # the prior of the rules gives a column mass 1, however its cells are spread
-        work.log_total[f] = (
-            prior.log_feature[f] + model.power[0] * top + math.log(total) - math.log(widths)
-        )
-        available += math.exp(prior.log_feature[f])
-        top_total = max(top_total, work.log_total[f])
+            if cells > 0:
+                work.log_total[f] = model.power[0] * top + math.log(total / widths)
         if f == feature:
             c = find_cell(work, cells, threshold)
             if c >= 0:
                 density = cell_density(model, work, c, total, widths)
+    return cells, total, widths, density
+
+
+_sweep, sweep_address = opaque(sweep_apart)
+NOTHING = np.int64(-2)
+PROJECTION = np.int64(-1)
+
+
+@inlined
+def sweep_columns(model, work, first, stop, feature, threshold):
+    mark_rows(work, 1)
+    arguments = (model, work, first, stop, feature, threshold, work.weights)
+    result = _sweep(model.calls.columns, arguments)
     mark_rows(work, 0)
+    return result
+
+
+@inlined
+def sweep_projection(model, work, weights, threshold):
+    """Cells of a projection (HMC-DFI), and the density of a threshold among them."""
+    arguments = (model, work, PROJECTION, np.int64(0), PROJECTION, threshold, weights)
+    return _sweep(model.calls.columns, arguments)
+
+
+@inner_kernel
+def scan(model, work, feature, threshold):
+    """Weigh all columns: (log of all weight, log density of the given rule).
+
+    ``feature`` NOTHING gives no rule. Rows and sides have been set. ``share`` is left to draw
+    from; minus infinity for all weight means that the node has no rule at all.
+    """
+    never_inline()
+    p = model.data.columns.shape[0]
+    prior = model.prior
+    _, _, _, density = sweep_columns(model, work, np.int64(0), np.int64(p), feature, threshold)
+    top_total = -np.inf
+    available = 0.0
+    for f in range(p):
+        if work.log_total[f] > -np.inf:
+            work.log_total[f] += prior.log_feature[f]
+            available += math.exp(prior.log_feature[f])
+            top_total = max(top_total, work.log_total[f])
     if top_total == -np.inf:
         return -np.inf, -np.inf
     everything = 0.0
@@ -256,7 +275,7 @@ def scan(model, work, feature, threshold):
     return top_total + math.log(everything) - math.log(available), log_density
 
 
-@kernel
+@inner_kernel
 def draw_from_scan(model, work, rng):
     """A rule from the last scan: (feature, threshold, log density)."""
     never_inline()
@@ -272,23 +291,18 @@ def draw_from_scan(model, work, rng):
     return feature, threshold, log_density + math.log(work.share[feature])
 
 
-@kernel
+@inner_kernel
 def draw_threshold(model, work, feature, rng):
     """A threshold given the column: (threshold, log density), which is minus infinity if none."""
-    mark_rows(work, 1)
-    cells, _, total, widths = sweep_column(model, work, feature)
-    mark_rows(work, 0)
+    cells, total, widths, _ = sweep_columns(model, work, feature, feature + 1, NOTHING, 0.0)
     if cells == 0:
         return 0.0, -np.inf
     threshold, density = draw_cell(model, work, cells, total, widths, rng)
     return threshold, math.log(density)
 
 
-@kernel
+@inner_kernel
 def log_threshold_density(model, work, feature, threshold):
     """Log density with which ``draw_threshold`` gives a threshold."""
-    mark_rows(work, 1)
-    cells, _, total, widths = sweep_column(model, work, feature)
-    mark_rows(work, 0)
-    c = find_cell(work, cells, threshold)
-    return math.log(cell_density(model, work, c, total, widths)) if c >= 0 else -np.inf
+    _, _, _, density = sweep_columns(model, work, feature, feature + 1, feature, threshold)
+    return math.log(density) if density > 0.0 else -np.inf

@@ -12,13 +12,16 @@ from .jit import inlined
 from .priors import TreePrior
 
 FIFTHS = 5
-"""Rows are counted in fifths, see ``scan``."""
+"""Where splits are soft, rows are counted in fifths, see ``scan``."""
 TABLE_ROWS = 20_000
 """Up to so many rows, functions of counts are looked up in tables."""
 BINS = 512
 """Cells of a projection (HMC-DFI), between the smallest and the largest value in the node."""
 SOFT_GAP = 20.0
 """Softness matters to a column whose values are nearer to each other than so many h."""
+SHARED = 3
+SPANNED = 2.0
+"""And which has so many rows a value, or so many values within h."""
 
 KNOWN, OWN = 1, 2
 """Regression leaves: noise sd known, or a variance of each leaf integrated out."""
@@ -47,6 +50,14 @@ class ScanData(NamedTuple):
     """[n]; target less the prior mean of a leaf; [0] for classification."""
 
 
+class ScanCalls(NamedTuple):
+    """Where this process keeps what is compiled apart; see ``jit.opaque``."""
+
+    columns: int
+    weigh: int
+    draw: int
+
+
 class ScanModel(NamedTuple):
     """What scores are made of."""
 
@@ -61,13 +72,15 @@ class ScanModel(NamedTuple):
     mean_variance: float
     """KNOWN: prior variance of a leaf's mean."""
     worth: float
-    """OWN: rows that the prior of a leaf's mean counts for."""
+    """OWN: rows that the prior of a leaf's mean counts for; CLASSES: the sum of class_prior."""
     shape: float
     rate: float
     h: NDArray[np.float64]
     """[p]; the model's own array."""
     power: NDArray[np.float64]
     """[1]; the model's own array."""
+    calls: ScanCalls = ScanCalls(0, 0, 0)
+    """Filled by ``proposed_rules.connect``."""
 
 
 class ScanWork(NamedTuple):
@@ -79,9 +92,11 @@ class ScanWork(NamedTuple):
     """[1]"""
     member: NDArray[np.int32]
     """[n]; 1 for rows of the node, while it is scanned; all 0 else."""
-    left: NDArray[np.int32]
-    """[n]; the leaf a row goes to when it goes left; leaves of the left side are numbered first."""
-    right: NDArray[np.int32]
+    place: NDArray[np.int32]
+    """[n, 4]; the leaf a row goes to when it goes left, and right (leaves of the left side are
+    numbered first), its class, and 1."""
+    key: NDArray[np.int32]
+    """[n]; one number for the first three."""
     leaf_id: NDArray[np.int64]
     """[capacity]"""
     path: NDArray[np.int64]
@@ -89,7 +104,7 @@ class ScanWork(NamedTuple):
     n_side: NDArray[np.int64]
     """[2]; leaves of the left and the right side."""
     members: NDArray[np.int64]
-    """[2, max_leaves + 1, K]; fifths of rows: as the sweep goes, and with all rows on the right."""
+    """[2, max_leaves + 1, K]; units, rows or fifths, as the sweep goes; rows, all on the right."""
     total: NDArray[np.int64]
     """[2, max_leaves + 1]"""
     sums: NDArray[np.float64]
@@ -121,10 +136,10 @@ class ScanWork(NamedTuple):
     """[p]; log of the weight of a column."""
     share: NDArray[np.float64]
     """[p]; then the probability of drawing it."""
-    log_count: NDArray[np.float64]
-    """[K, 5 rows + 1]; log Gamma(c + alpha) / Gamma(alpha), or regression's tables."""
-    log_size: NDArray[np.float64]
-    """[5 rows + 1]"""
+    by_rows: NDArray[np.float64]
+    """[K + 1, rows + 1]; parts of a score by counts, see ``scan_scores``; the last by size."""
+    by_fifths: NDArray[np.float64]
+    """[K + 1, 5 rows + 1]; the same for soft columns."""
     sigma: NDArray[np.float64]
     """[1]; that regression's tables are for."""
     feature: NDArray[np.int64]
@@ -182,8 +197,8 @@ def make_scan_work(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWor
         rows=np.zeros(rows, np.int32),
         n_rows=np.zeros(1, np.int64),
         member=np.zeros(n, np.int32),
-        left=np.zeros(n, np.int32),
-        right=np.zeros(n, np.int32),
+        place=np.ones((n, 4), np.int32),
+        key=np.zeros(n, np.int32),
         leaf_id=np.zeros(2 * max_leaves + 1, np.int64),
         path=np.zeros(max_leaves + 1, np.int64),
         n_side=np.zeros(2, np.int64),
@@ -205,8 +220,8 @@ def make_scan_work(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWor
         pointer=np.zeros(FIFTHS, np.int64),
         log_total=np.zeros(p),
         share=np.zeros(p),
-        log_count=np.zeros((max(classes, 1), FIFTHS * tabled + 1)),
-        log_size=np.zeros(FIFTHS * tabled + 1),
+        by_rows=np.zeros((max(classes, 1) + 1, tabled + 1)),
+        by_fifths=np.zeros((max(classes, 1) + 1, FIFTHS * tabled + 1)),
         sigma=np.full(1, np.nan),
         feature=np.zeros(1, np.int64),
         cutpoint=np.zeros(1),
@@ -217,4 +232,12 @@ def make_scan_work(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWor
 
 @inlined
 def is_soft(model, f):
-    return model.h[f] * SOFT_GAP * model.data.n_levels[f] > 1.0
+    """Whether softness matters to a column.
+
+    Its values are close to each other compared to h, and either many rows share a value or h
+    spans several values: else few rows are near a cut, and hard counts say as much.
+    """
+    levels = model.data.n_levels[f]
+    spans = model.h[f] * levels
+    shared = model.data.rows.shape[0] >= SHARED * levels
+    return spans > 1.0 / SOFT_GAP and (shared or spans > SPANNED)

@@ -6,10 +6,13 @@ import numpy as np
 
 from .buffers import CLASSES
 from .hard_rules import UNIFORM
-from .jit import inlined, kernel, never_inline
+from .jit import inlined, inner_kernel, kernel, never_inline
 from .nodes import path_to
-from .scan_data import BINS, FIFTHS
+from .scan_data import BINS
 from .scan_scores import all_right
+
+NEW_LEAF = np.int64(-1)
+"""A side that is a new leaf. An np.int64: kernels would be compiled again for a literal."""
 
 
 @inlined
@@ -69,7 +72,7 @@ def leaf_of(model, work, tree, root, row):
     return work.leaf_id[i]
 
 
-@kernel
+@inner_kernel
 def set_sides(model, work, tree, left, right):
     """Where each row of the node goes on either side, and sums with all rows on the right.
 
@@ -89,16 +92,22 @@ def set_sides(model, work, tree, left, right):
         work.sums[1, leaf, 1] = 0.0
     for k in range(work.n_rows[0]):
         row = work.rows[k]
-        to = n_left + leaf_of(model, work, tree, right, row)
-        work.left[row] = leaf_of(model, work, tree, left, row)
-        work.right[row] = to
-        work.total[1, to] += FIFTHS
+        label = data.label[row]
+        to_left = leaf_of(model, work, tree, left, row)
+        to_right = leaf_of(model, work, tree, right, row)
+        to = n_left + to_right
+        place = work.place[row]
+        place[0] = to_left
+        place[1] = to
+        place[2] = label
+        work.key[row] = (to_left * n_right + to_right) * classes + label
+        work.total[1, to] += 1
         if model.leaf == CLASSES:
-            work.members[1, to, data.label[row]] += FIFTHS
+            work.members[1, to, label] += 1
         else:
             work.sums[1, to, 0] += data.y[row]
             work.sums[1, to, 1] += data.y[row] * data.y[row]
-    work.start[0] = all_right(model, work)
+    work.start[0] = all_right(model, work, work.by_rows, 1)
 
 
 @inlined
@@ -119,6 +128,12 @@ def put_place(work, g, left, right, label, rows):
 
 
 @inlined
+def copy_place(work, row, g):
+    for k in range(4):
+        work.group_place[g, k] = work.place[row, k]
+
+
+@inlined
 def groups_by_row(model, work, f):
     """Every row its own group, picked from the sorted column."""
     data = model.data
@@ -129,8 +144,7 @@ def groups_by_row(model, work, f):
         if work.member[row] == 0:
             continue
         cut = data.cut[f, data.level[f, row]] if model.kind == UNIFORM else 0.0
-        label = data.label[row]
-        put_place(work, g, work.left[row], work.right[row], label, 1)
+        copy_place(work, row, g)
         work.group_x[g] = data.columns[f, row]
         work.group_cut[g] = cut
         if model.leaf != CLASSES:
@@ -144,12 +158,9 @@ def groups_by_row(model, work, f):
 def count_into_bins(model, work, level, keys):
     """Histogram of (level, left leaf, right leaf, class) over the rows of the node."""
     data = model.data
-    n_left, n_right = work.n_side[0], work.n_side[1]
-    classes = work.members.shape[2]
     for k in range(work.n_rows[0]):
         row = work.rows[k]
-        pair = work.left[row] * n_right + work.right[row] - n_left
-        key = level[row] * keys + pair * classes + data.label[row]
+        key = level[row] * keys + work.key[row]
         work.histogram[key] += 1
         if model.leaf != CLASSES:
             work.histogram_sums[key, 0] += data.y[row]
@@ -189,7 +200,8 @@ def groups_by_bin(model, work, f, keys):
 
 
 @inlined
-def make_groups(model, work, f):
+def groups_by_column(model, work, f):
+    """Groups of a column into ``work``; how many."""
     keys = work.n_side[0] * work.n_side[1] * work.members.shape[2]
     if model.data.n_levels[f] * keys <= work.n_rows[0]:
         return groups_by_bin(model, work, f, keys)
@@ -223,7 +235,7 @@ def groups_by_projection(model, work, weights):
         g = work.histogram[b]
         work.histogram[b] = g + 1
         x = min(max(low + (b + 0.5) * (high - low) / BINS, 0.0), 1.0)
-        put_place(work, g, work.left[row], work.right[row], data.label[row], 1)
+        copy_place(work, row, g)
         work.group_x[g] = x
         if model.leaf != CLASSES:
             work.group_sums[g, 0] = data.y[row]

@@ -1,4 +1,10 @@
-"""Scores of leaves as rows move from one to another: marginal likelihoods, by tables of counts."""
+"""Scores of leaves as rows move from one to another: marginal likelihoods, by tables of counts.
+
+A sweep counts in units: rows, or fifths of rows where the column is soft. Tables hold what a score
+needs of a count: log Gamma(c + alpha) / Gamma(alpha) for classes, and in the last row what depends
+on a leaf's size alone. For regression with known noise the first row is the factor of the squared
+sum.
+"""
 
 from __future__ import annotations
 
@@ -6,161 +12,150 @@ import math
 
 from .buffers import CLASSES
 from .jit import inlined, kernel, never_inline
-from .scan_data import FIFTHS, KNOWN, OWN, ScanModel, ScanWork, is_soft, make_scan_work
+from .scan_data import FIFTHS, KNOWN, ScanModel, ScanWork, is_soft, make_scan_work
 
 
 def make_scorer(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWork:
-    """Scratch with its tables filled."""
+    """Scratch with its tables filled, but for those that depend on sigma."""
     work = make_scan_work(model, max_leaves, n_weights)
-    if model.leaf == CLASSES:
-        fill_class_tables(model, work)
-    elif model.leaf == OWN:
-        fill_own_tables(model, work)
+    if model.leaf != KNOWN:
+        fill_tables(model, work.by_rows, 1, 1)
+        fill_tables(model, work.by_fifths, FIFTHS, 1)
     return work
 
 
-@inlined
+@kernel
 def log_gamma_ratio(x, a):
     """Log of Gamma(x + a) / Gamma(a)."""
     return math.lgamma(x + a) - math.lgamma(a)
 
 
 @kernel
-def fill_class_tables(model, work):
-    mass = 0.0
-    for m in range(model.class_prior.shape[0]):
-        alpha = model.class_prior[m]
-        mass += alpha
-        for c in range(work.log_size.shape[0]):
-            work.log_count[m, c] = log_gamma_ratio(c / FIFTHS, alpha)
-    for c in range(work.log_size.shape[0]):
-        work.log_size[c] = log_gamma_ratio(c / FIFTHS, mass)
+def own_size_part(shape, rate, worth, rows):
+    """What depends on a leaf's size alone where each leaf has a variance of its own."""
+    part = log_gamma_ratio(0.5 * rows, shape) - 0.5 * rows * math.log(rate)
+    return part - 0.5 * math.log1p(rows / worth)
 
 
 @kernel
-def fill_own_tables(model, work):
-    """By a leaf's size: the part of its marginal that its sums have no part in."""
-    for c in range(work.log_size.shape[0]):
-        work.log_size[c] = own_size_part(model, c / FIFTHS)
-
-
-@inlined
-def own_size_part(model, rows):
-    part = log_gamma_ratio(0.5 * rows, model.shape)
-    return part - 0.5 * math.log1p(rows / model.worth)
+def fill_tables(model, table, units, ratio):
+    """``units`` a row."""
+    last = table.shape[0] - 1
+    for c in range(table.shape[1]):
+        rows = c / units
+        if model.leaf == CLASSES:
+            table[last, c] = -log_gamma_ratio(rows, model.worth)
+            for m in range(last):
+                table[m, c] = log_gamma_ratio(rows, model.class_prior[m])
+        elif model.leaf == KNOWN:
+            table[last, c] = -0.5 * math.log(1.0 + ratio * rows)
+            table[0, c] = 0.5 * ratio / (1.0 + ratio * rows)
+        else:
+            table[last, c] = own_size_part(model.shape, model.rate, model.worth, rows)
 
 
 @kernel
 def fill_known_tables(model, work, sigma):
-    """By a leaf's size: the factor of its squared sum, and the rest."""
+    """For this sigma; sums of y are then in units of it."""
     never_inline()
     if work.sigma[0] == sigma:
         return
     work.sigma[0] = sigma
     ratio = model.mean_variance / (sigma * sigma)
-    step = FIFTHS
+    soft = work.weights.shape[0] > 0 and model.h[0] > 0.0
     for f in range(model.h.shape[0]):
-        if is_soft(model, f):
-            step = 1
-    for c in range(0, work.log_size.shape[0], step):
-        grown = 1.0 + ratio * (c / FIFTHS)
-        work.log_size[c] = -0.5 * math.log(grown)
-        work.log_count[0, c] = 0.5 * ratio / (sigma * sigma * grown)
+        soft = soft or is_soft(model, f)
+    fill_tables(model, work.by_rows, 1, ratio)
+    if soft:
+        fill_tables(model, work.by_fifths, FIFTHS, ratio)
 
 
 @inlined
-def known_score(model, work, c, total):
-    if c < work.log_size.shape[0]:
-        return work.log_size[c] + work.log_count[0, c] * total * total
-    ratio = model.mean_variance / (work.sigma[0] * work.sigma[0])
-    grown = 1.0 + ratio * (c / FIFTHS)
-    scale = 0.5 * ratio / (work.sigma[0] * work.sigma[0] * grown)
-    return scale * total * total - 0.5 * math.log(grown)
+def class_score(model, table, m, c, units):
+    if c < table.shape[1]:
+        return table[m, c]
+    return log_gamma_ratio(c / units, model.class_prior[m])
 
 
 @inlined
-def own_score(model, work, c, total, squares):
-    rows = c / FIFTHS
-    part = work.log_size[c] if c < work.log_size.shape[0] else own_size_part(model, rows)
-    spread = max(squares - total * total / (rows + model.worth), 0.0)
-    rate = model.rate + 0.5 * spread
-    return part + model.shape * math.log(model.rate) - (model.shape + 0.5 * rows) * math.log(rate)
+def size_score(model, table, c, units):
+    """Of a leaf with classes."""
+    if c < table.shape[1]:
+        return table[table.shape[0] - 1, c]
+    return -log_gamma_ratio(c / units, model.worth)
 
 
 @inlined
-def leaf_score(model, work, leaf):
+def leaf_score(model, work, table, leaf, units):
     """Of a regression leaf, from its sums."""
     c = work.total[0, leaf]
+    total = work.sums[0, leaf, 0]
     if model.leaf == KNOWN:
-        return known_score(model, work, c, work.sums[0, leaf, 0])
-    return own_score(model, work, c, work.sums[0, leaf, 0], work.sums[0, leaf, 1])
+        sigma = work.sigma[0]
+        if c < table.shape[1]:
+            return table[1, c] + table[0, c] * total * total / (sigma * sigma)
+        ratio = model.mean_variance / (sigma * sigma)
+        grown = 1.0 + ratio * c / units
+        return 0.5 * (ratio / grown * total * total / (sigma * sigma) - math.log(grown))
+    rows = c / units
+    spread = max(work.sums[0, leaf, 1] - total * total / (rows + model.worth), 0.0)
+    excess = math.log1p(0.5 * spread / model.rate)
+    if c < table.shape[1]:
+        part = table[1, c]
+    else:
+        part = own_size_part(model.shape, model.rate, model.worth, rows)
+    return part - (model.shape + 0.5 * rows) * excess
 
 
 @inlined
-def log_class_part(model, work, m, c):
-    if c < work.log_size.shape[0]:
-        return work.log_count[m, c]
-    return log_gamma_ratio(c / FIFTHS, model.class_prior[m])
-
-
-@inlined
-def log_size_part(model, work, c):
-    if c < work.log_size.shape[0]:
-        return work.log_size[c]
-    mass = 0.0
-    for m in range(model.class_prior.shape[0]):
-        mass += model.class_prior[m]
-    return log_gamma_ratio(c / FIFTHS, mass)
-
-
-@inlined
-def move_group(model, work, g, fifths):
-    """Send a group, or some fifths of it, from the right to the left; the change of the score."""
+def move_group(model, work, table, g, units):
+    """Send one unit of each row of a group from the right to the left; the change of the score."""
     place = work.group_place[g]
-    left, right, m = place[0], place[1], place[2]
-    amount = place[3] * fifths
+    left, right, m, amount = place[0], place[1], place[2], place[3]
     total = work.total[0]
     if model.leaf == CLASSES:
-        count = work.members[0]
-        a, b = count[left, m], count[right, m]
+        members = work.members[0]
+        a, b = members[left, m], members[right, m]
         p, q = total[left], total[right]
-        count[left, m] = a + amount
-        count[right, m] = b - amount
+        members[left, m] = a + amount
+        members[right, m] = b - amount
         total[left] = p + amount
         total[right] = q - amount
-        change = log_class_part(model, work, m, a + amount) - log_class_part(model, work, m, a)
-        change += log_class_part(model, work, m, b - amount) - log_class_part(model, work, m, b)
-        change -= log_size_part(model, work, p + amount) - log_size_part(model, work, p)
-        return change - (log_size_part(model, work, q - amount) - log_size_part(model, work, q))
-    share = fifths / FIFTHS
+        gained = class_score(model, table, m, a + amount, units)
+        gained += size_score(model, table, p + amount, units)
+        gained += class_score(model, table, m, b - amount, units)
+        gained += size_score(model, table, q - amount, units)
+        lost = class_score(model, table, m, a, units) + size_score(model, table, p, units)
+        lost += class_score(model, table, m, b, units) + size_score(model, table, q, units)
+        return gained - lost
     sums = work.sums[0]
     for s in range(2):
-        part = share * work.group_sums[g, s]
+        part = work.group_sums[g, s] / units
         sums[left, s] += part
         sums[right, s] -= part
     total[left] += amount
     total[right] -= amount
     before = work.score[left] + work.score[right]
-    work.score[left] = leaf_score(model, work, left)
-    work.score[right] = leaf_score(model, work, right)
+    work.score[left] = leaf_score(model, work, table, left, units)
+    work.score[right] = leaf_score(model, work, table, right, units)
     return work.score[left] + work.score[right] - before
 
 
 @inlined
-def all_right(model, work):
+def all_right(model, work, table, units):
     """Put all rows on the right; returns the score of that."""
     score = 0.0
     for leaf in range(work.n_side[0] + work.n_side[1]):
-        work.total[0, leaf] = work.total[1, leaf]
+        work.total[0, leaf] = work.total[1, leaf] * units
         if model.leaf == CLASSES:
             for m in range(work.members.shape[2]):
-                c = work.members[1, leaf, m]
+                c = work.members[1, leaf, m] * units
                 work.members[0, leaf, m] = c
-                score += log_class_part(model, work, m, c)
-            score -= log_size_part(model, work, work.total[1, leaf])
+                score += class_score(model, table, m, c, units)
+            score += size_score(model, table, work.total[0, leaf], units)
         else:
             work.sums[0, leaf, 0] = work.sums[1, leaf, 0]
             work.sums[0, leaf, 1] = work.sums[1, leaf, 1]
-            work.score[leaf] = leaf_score(model, work, leaf)
+            work.score[leaf] = leaf_score(model, work, table, leaf, units)
             score += work.score[leaf]
     return score

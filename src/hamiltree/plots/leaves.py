@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from .style import MUTED, clean, colour, towards_white
+from .style import clean, colour, legend_above, new_axes, towards_white
 
 if TYPE_CHECKING:
     from ..posterior import Posterior
@@ -20,8 +19,7 @@ def plot_leaves(posterior: Posterior, ax: Axes | None = None) -> Axes:
 
     Dots far from the top of their bar are chains that disagree.
     """
-    if ax is None:
-        _, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+    ax = new_axes(ax, 6.0, 3.4)
     sizes = np.arange(posterior.n_leaves.min(), posterior.n_leaves.max() + 1)
     by_chain = np.array(
         [
@@ -39,11 +37,7 @@ def plot_leaves(posterior: Posterior, ax: Axes | None = None) -> Axes:
                 sizes + offsets[chain], shares, "o", color=colour(chain), markersize=4.5,
                 markeredgecolor="white", markeredgewidth=0.6, zorder=2, label=f"chain {chain}",
             )  # fmt: skip
-        if posterior.n_chains <= 8:
-            ax.legend(
-                frameon=False, fontsize=8, labelcolor=MUTED, ncols=posterior.n_chains,
-                loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0, handletextpad=0.1,
-            )  # fmt: skip
+        legend_above(ax, posterior.n_chains)
     ax.set_xlim(sizes[0] - 0.7, sizes[-1] + 0.7)
     ax.set_ylim(0, 1.08 * float(by_chain.max()))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from .style import MUTED, colour, readable_on, towards_white
+from ..tree_text import mean_text, rule_text
+from .style import INK, MUTED, colour, readable_on, towards_white
 
 if TYPE_CHECKING:
     from ..tree import Tree
@@ -32,10 +33,17 @@ class Box(NamedTuple):
     background: Any
     children: tuple[int, ...]
     """Places in the list of boxes, yes before no; empty for a leaf."""
+    certainty: float | None
+    """Of a split, where it is known."""
 
 
 def plot_tree(tree: Tree, ax: Axes | None = None) -> Axes:
-    """Draw a tree; up to about 16 leaves stay readable in a figure of its own."""
+    """Draw a tree; up to about 16 leaves stay readable in a figure of its own.
+
+    A split's box has its certainty (see ``Tree.certainty``), and its edge is the heavier the
+    surer the split is, dashed below one half. A leaf has the likeliest class or the mean, its
+    90 % credible interval and the number of training rows.
+    """
     boxes: list[Box] = []
     _place(tree, tree.to_dict(), 0, boxes, _mean_range(tree))
     n_leaves, n_levels = tree.n_leaves, tree.depth + 1
@@ -69,11 +77,20 @@ def plot_tree(tree: Tree, ax: Axes | None = None) -> Axes:
             box.x, -box.level, box.text, fontsize=font, color=readable_on(box.background),
             ha="center", va="center", zorder=3, linespacing=1.15,
             bbox={
-                "boxstyle": shape, "facecolor": box.background, "linewidth": 0.8,
-                "edgecolor": MUTED if box.children else "none",
+                "boxstyle": shape, "facecolor": box.background, **_edge(box),
             },
         )  # fmt: skip
     return ax
+
+
+def _edge(box: Box) -> dict[str, Any]:
+    """None around a leaf; around a split the heavier the surer, dashed below one half."""
+    if not box.children:
+        return {"edgecolor": "none"}
+    if box.certainty is None:
+        return {"edgecolor": MUTED, "linewidth": 0.8}
+    style = (0, (4, 2)) if box.certainty < 0.5 else "solid"
+    return {"edgecolor": INK, "linewidth": 0.5 + 1.2 * box.certainty, "linestyle": style}
 
 
 def _place(
@@ -82,21 +99,25 @@ def _place(
     """Add a node and all below it; returns its place in the list."""
     if "threshold" not in node:
         x = float(sum(not box.children for box in boxes))
-        boxes.append(Box(x, level, *_leaf_look(tree, node, means), ()))
+        boxes.append(Box(x, level, *_leaf_look(tree, node, means), (), None))
         return len(boxes) - 1
     children = tuple(_place(tree, node[side], level + 1, boxes, means) for side in ("yes", "no"))
     x = sum(boxes[child].x for child in children) / 2
-    boxes.append(Box(x, level, _rule_text(tree, node), "white", children))
+    rule = _rule_text(tree, node)
+    boxes.append(Box(x, level, rule, "white", children, node["certainty"]))
     return len(boxes) - 1
 
 
 def _rule_text(tree: Tree, node: dict[str, Any]) -> str:
-    left, right = tree.rule(node, softness=False).rsplit(" <= ", 1)
+    left, right = rule_text(tree.preprocessing, node).rsplit(" <= ", 1)
     if "weights" in node:  # a term a line, the operator at its end
         lines = left.replace(" + ", " +\n").replace("\n...", " ...").split("\n")
     else:
         lines = textwrap.wrap(left, WRAP)[:3]
-    return "\n".join([*lines, f"\N{LESS-THAN OR EQUAL TO} {right}"])
+    lines.append(f"\N{LESS-THAN OR EQUAL TO} {right}")
+    if node["certainty"] is not None:
+        lines.append(f"{node['certainty']:.0%} sure")
+    return "\n".join(lines)
 
 
 def _leaf_look(tree: Tree, leaf: dict[str, Any], means: tuple[float, float]) -> tuple[str, Any]:
@@ -104,16 +125,20 @@ def _leaf_look(tree: Tree, leaf: dict[str, Any], means: tuple[float, float]) -> 
     if "mean" in leaf:
         low, high = means
         share = (leaf["mean"] - low) / (high - low) if high > low else 0.5
-        return tree.leaf_text(leaf).removeprefix("mean "), towards_white(
-            colour(0), 0.1 + 0.8 * share
-        )
+        text = mean_text(tree.preprocessing, leaf).replace(" (", "\n(").replace(", ", "\n")
+        return _with_rows(text, leaf), towards_white(colour(0), 0.1 + 0.8 * share)
     probabilities = leaf["probabilities"]
     best = max(range(len(probabilities)), key=probabilities.__getitem__)
     chance = 1 / len(probabilities)
     sure = (probabilities[best] - chance) / (1 - chance) if chance < 1 else 1.0
     name = textwrap.shorten(str(leaf["classes"][best]), WRAP, placeholder="...")
-    text = f"{name} {probabilities[best]:.2f}\n{leaf['rows']:.0f} rows"
-    return text, towards_white(colour(best), 0.15 + 0.6 * max(sure, 0.0))
+    low, high = leaf["interval"][best]
+    text = f"{name} {probabilities[best]:.2f}\n({low:.2f} to {high:.2f})"
+    return _with_rows(text, leaf), towards_white(colour(best), 0.15 + 0.6 * max(sure, 0.0))
+
+
+def _with_rows(text: str, leaf: dict[str, Any]) -> str:
+    return text if leaf["rows"] is None else f"{text}\n{leaf['rows']:.0f} rows"
 
 
 def _mean_range(tree: Tree) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from ..core.jumps import GROW, PRUNE, STAY, propose_jump
 from ..core.nodes import Tree, copy_tree, empty_tree
 from ..core.nuts import make_nuts_work
 from ..core.priors import draw_small_tree, log_prior
+from ..core.proposed_rules import connect
 from ..core.record import FIRST_STAT, Block, drain, is_full, make_block, record_tree
 from ..core.rules import (
     FEATURE,
@@ -118,7 +119,7 @@ def advance(state, plan, block, n, rng):
     for done in range(n):
         t = state.iteration[0]
         phase = WARMUP if t < plan.n_warmup else SAMPLING
-        if phase == SAMPLING and is_full(block, model.prior.max_leaves):
+        if phase == SAMPLING and plan.keep and is_full(block, model.prior.max_leaves):
             return done
         if not plan.adapt_each:
             if set_h(model, plan.h_warmup[t] if phase == WARMUP else plan.h_final):
@@ -129,7 +130,7 @@ def advance(state, plan, block, n, rng):
         if phase == WARMUP:
             if plan.window_end[t]:
                 end_window(state.tuning)
-        else:
+        elif plan.keep:
             row = record_tree(model, state.tree, state.work, block, rng)
             stats = block.scalars[row, FIRST_STAT:]
             stats[0] = 1.0 if info.divergent else 0.0
@@ -178,10 +179,12 @@ class RJHMC:
 class RJHMCChain:
     """One chain of it: its state, its generator, and room for draws."""
 
-    def __init__(self, sampler: RJHMC, rng: np.random.Generator) -> None:
+    def __init__(self, sampler: RJHMC, rng: np.random.Generator, keep: bool = True) -> None:
         self.rng = rng
-        self.plan = make_plan(sampler.settings, sampler.n_warmup)
-        self.state = with_calls(make_state(sampler), self.plan, rng)
+        self.plan = make_plan(sampler.settings, sampler.n_warmup)._replace(keep=keep)
+        state = make_state(sampler)
+        scans = connect(state.scan_model, state.scan_work, state.tree, rng)
+        self.state = with_calls(state._replace(scan_model=scans), self.plan, rng)
         n_weights = self.state.tree.weights.shape[1]
         self.block = make_block(sampler.settings.max_leaves, n_weights, max(sampler.n_classes, 1))
 
@@ -254,6 +257,7 @@ def make_plan(settings: Settings, n_warmup: int) -> Plan:
         adapt_end=adapt_end,
         h_final=float(settings.h),
         sweep=np.array([informed.NAMES.index(name) for name in sweep_of(settings)], np.int64),
+        keep=True,
         prior_moves=settings.moves == "prior",
     )
 
@@ -297,7 +301,7 @@ def make_state(sampler: RJHMC) -> State:
         leaf=CLASSES if sampler.n_classes else KNOWN,
         class_prior=model.leaf_prior.class_prior,
         mean_variance=model.leaf_prior.mu_sd**2,
-        worth=1.0,
+        worth=float(model.leaf_prior.class_prior.sum()),
         shape=1.0,
         rate=1.0,
         h=model.h,

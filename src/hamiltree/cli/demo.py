@@ -1,0 +1,94 @@
+"""``hamiltree demo``: real data, from the table to the report, in a minute."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+
+from ..datasets import load_bcw
+from ..estimators import BayesianTreeClassifier
+from ..posterior import Posterior
+from ..report import write_report
+from ..words import summary_sentence
+from .figures import save_figure
+from .screen import Seed, examples, heading, out, warnings_as_notes
+
+
+def mount(app: typer.Typer) -> None:
+    app.command(epilog=examples("hamiltree demo", "hamiltree demo --out somewhere --seed 1"))(demo)
+
+
+def demo(
+    folder: Annotated[Path, typer.Option("--out", help="Folder for what is written.")] = Path(
+        "demo-output"
+    ),
+    seed: Seed = 0,
+) -> None:
+    """Fit trees to biopsies of breast tumours, and show what the posterior knows."""
+    data = load_bcw(as_frame=True)
+    labels = data.target_names[data.target]
+    X, X_test, y, y_test = train_test_split(
+        data.data, labels, test_size=0.3, random_state=seed, stratify=labels
+    )
+    out.print(
+        f"Is a breast tumour malignant? {len(X)} biopsies to learn from, {len(X_test)} to test "
+        f"on,\nof each {X.shape[1]} features graded from 1 (normal) to 10. "
+        "(Breast Cancer Wisconsin, Original.)\n"
+    )
+    model = BayesianTreeClassifier(random_state=seed, n_jobs=-1)
+    started = time.perf_counter()
+    with warnings_as_notes(ConvergenceWarning):  # the sentence below says it
+        model.fit(X, y)
+    posterior = model.posterior_
+    out.print(
+        f"Sampled {posterior.weights.size:,} decision trees in "
+        f"{time.perf_counter() - started:.1f} s: {posterior.n_chains} chains that searched on "
+        "their own."
+    )
+
+    heading("On biopsies it has not seen")
+    interval = model.predict_interval(X_test.iloc[:1], coverage=0.9)[0, 1]
+    probability = model.predict_proba(X_test.iloc[:1])[0, 1]
+    out.print(f"  right, all trees together     {model.score(X_test, y_test):.1%}")
+    out.print(f"  right, one tree at a time     {model.single_tree_score(X_test, y_test):.1%}")
+    out.print(
+        f"  the first of them             malignant with probability {probability:.3f} "
+        f"(90 % interval {interval[0]:.3f} to {interval[1]:.3f}); it was {y_test[0]}"
+    )
+
+    heading("In short")
+    out.print(summary_sentence(posterior), markup=False)
+
+    heading("The tree with the highest posterior")
+    out.print(posterior.best_tree().to_text(), markup=False)
+
+    heading("To look at")
+    for path, what in _write(posterior, folder):
+        out.print(f"  {escape(str(path)):<32} {what}")
+
+
+def _write(posterior: Posterior, folder: Path) -> list[tuple[Path, str]]:
+    from ..plots import plot_leaves, plot_trace  # not while someone reads --help
+
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = {
+        "tree.png": (posterior.best_tree().plot, "this tree, drawn"),
+        "leaves.png": (lambda: plot_leaves(posterior), "how many leaves the trees have"),
+        "trace.png": (lambda: plot_trace(posterior), "the chains, draw by draw"),
+    }
+    written = []
+    for name, (draw, what) in pictures.items():
+        save_figure(draw, folder / name)
+        written.append((folder / name, what))
+    posterior.save(folder / "model.nc")
+    written.append((folder / "model.nc", "the model: hamiltree summary, predict ... take it"))
+    title = "Is a breast tumour malignant?"
+    page = write_report(posterior, folder / "report.html", title=title)
+    written.append((page, "open in a browser: every tree, and predictions for rows you type"))
+    return written

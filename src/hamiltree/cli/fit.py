@@ -1,0 +1,193 @@
+"""``hamiltree fit``: a table in, a model file out."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas
+import typer
+from rich.table import Table
+from sklearn.exceptions import ConvergenceWarning
+
+from ..encoding import MAX_CATEGORIES, Encoding, learn_encoding, names_with_hints
+from ..storage import check_writable
+from ..tables import TableError, detect_task, is_numeric, labels, listed, read_table, refuse_missing
+from .options import ESTIMATORS, chosen, with_parameters
+from .screen import Json, Seed, examples, note, out, print_json, warnings_as_notes
+from .summary import facts, print_summary
+
+
+class Task(StrEnum):
+    classification = "classification"
+    regression = "regression"
+
+
+def mount(app: typer.Typer) -> None:
+    app.command(
+        epilog=examples(
+            "hamiltree fit patients.csv --target outcome",
+            "hamiltree fit patients.csv --target outcome --drop patient_id -o trees.nc --seed 1",
+            "hamiltree fit trial.csv --target response --ordinal 'grade=low,medium,high'",
+            "hamiltree fit houses.parquet --target price --method cgm --n-draws 2000",
+        )
+    )(with_parameters(fit))
+
+
+def fit(
+    data: Annotated[Path, typer.Argument(help="The table: CSV or Parquet.", show_default=False)],
+    target: Annotated[
+        str, typer.Option("--target", "-t", help="Column to predict.", show_default=False)
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file.")] = Path("model.nc"),
+    task: Annotated[
+        Task | None, typer.Option(help="Detected from the target if left out.", show_default=False)
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Column to leave out; repeat for more.")
+    ] = None,
+    ordinal: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=A,B,C", help="Categories from low to high; repeat for more."),
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column of numbers, such as codes, that are categories; repeat for more.",
+        ),
+    ] = None,
+    max_categories: Annotated[
+        int, typer.Option(help="A column of text with more is refused.", min=2)
+    ] = MAX_CATEGORIES,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Text that means missing, such as '?'; repeat for more."),
+    ] = None,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
+    ] = False,
+    decimal: Annotated[str, typer.Option(help="Decimal mark of the CSV.")] = ".",
+    without_data: Annotated[
+        bool,
+        typer.Option(
+            "--without-data",
+            help="Keep the training rows out of the model file; some of tree, plot and report "
+            "need them.",
+        ),
+    ] = False,
+    seed: Seed = 0,
+    n_jobs: Annotated[int, typer.Option(help="Threads; -1 for all. Changes no draw.")] = -1,
+    as_json: Json = False,
+    **parameters: str | None,
+) -> None:
+    """Sample decision trees that explain one column of a table by the others."""
+    check_writable(output)
+    frame = read_table(data, missing=missing or (), decimal=decimal)
+    frame = _usable(frame, target, drop or [], drop_missing)
+    y = frame[target]
+    detected, reason = detect_task(y)
+    kind = task.value if task else detected
+    if task:
+        reason = "as you asked"
+    elif is_numeric(y):
+        other = next(name for name in ESTIMATORS if name != kind)
+        reason = f"{reason}; if that is not what you want, --task {other}"
+    if kind == "regression" and not is_numeric(y):
+        raise TableError(f"the target {target!r} holds texts: that is --task classification")
+    encoding = learn_encoding(
+        frame,
+        target,
+        ordinal=_orders(ordinal or []),
+        categorical=categorical or [],
+        max_categories=max_categories,
+    )
+    model = ESTIMATORS[kind](random_state=seed, n_jobs=n_jobs, **chosen(kind, parameters))
+    if not as_json:
+        _print_table(data, frame, encoding, kind, reason)
+    started = time.perf_counter()
+    with warnings_as_notes(ConvergenceWarning):  # the summary says it
+        model.fit(encoding.encode(frame), y.to_numpy() if kind == "regression" else labels(y))
+    posterior = model.posterior_.without_data() if without_data else model.posterior_
+    posterior.provenance |= {"data": data.name, "n_rows": len(frame), "table": encoding.to_dict()}
+    posterior.save(output)
+    if as_json:
+        decided = {column.name: column.describe() for column in encoding.columns}
+        found = {"model": str(output), "reason": reason, "encoding": decided}
+        print_json({**found, **facts(posterior)})
+        return
+    out.print(f"Sampled in {time.perf_counter() - started:.1f} s.\n")
+    print_summary(posterior)
+    out.print(f"\nSaved to {output}. What next:", markup=False)
+    for line in ("summary {}", "tree {}", "report {} -o report.html", "predict {} new_rows.csv"):
+        out.print(f"  hamiltree {line.format(output)}", markup=False)
+
+
+def _usable(
+    frame: pandas.DataFrame, target: str, drop: list[str], drop_missing: bool
+) -> pandas.DataFrame:
+    """The table without what is to be left out; every complaint names the columns."""
+    for name in [target, *drop]:
+        if name not in frame:
+            known = listed([repr(column) for column in frame.columns], 20)
+            raise TableError(
+                f"there is no column {listed(names_with_hints([name], frame.columns))}; "
+                f"the columns are {known}"
+            )
+    if frame.attrs["unnamed_columns"]:
+        note(f"left out {frame.attrs['unnamed_columns']} column(s) without a name")
+    frame = frame.drop(columns=drop)
+    if target not in frame:
+        raise TableError(f"{target!r} is the target: it cannot be dropped")
+    if drop_missing:
+        complete = frame.dropna()
+        if len(complete) < len(frame):
+            note(f"left out {len(frame) - len(complete)} of {len(frame)} rows: missing values")
+        if complete.empty:
+            raise TableError("every row has a missing value: leave out columns with --drop")
+        frame = complete.reset_index(drop=True)
+    refuse_missing(
+        frame,
+        advice="Fill them in, leave these rows out (--drop-missing), or leave out a column "
+        "(--drop NAME).",
+    )
+    return frame
+
+
+def _orders(texts: list[str]) -> dict[str, list[str]]:
+    """Parse NAME=A,B,C; the name may hold an equals sign itself."""
+    orders = {}
+    for text in texts:
+        name, equals, categories = text.rpartition("=")
+        ranks = [category.strip() for category in categories.split(",")]
+        if not equals or len(ranks) < 2 or len(set(ranks)) < len(ranks):
+            raise TableError(
+                f"--ordinal needs NAME=LOW,...,HIGH with different names, got {text!r}"
+            )
+        orders[name.strip()] = ranks
+    return orders
+
+
+def _print_table(
+    data: Path, frame: pandas.DataFrame, encoding: Encoding, task: str, reason: str
+) -> None:
+    out.print(
+        f"{data.name}: {len(frame)} rows, {len(encoding.columns)} columns to learn from.",
+        markup=False,
+    )
+    out.print(f"Task: {task} of {encoding.target!r}: {reason}.\n", markup=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("column", "goes into the trees"):
+        table.add_column(title, overflow="fold")
+    for column in encoding.columns:
+        table.add_row(_plain(column.name), _plain(column.describe()))
+    out.print(table, "")
+
+
+def _plain(text: Any) -> Any:
+    """Text that rich shows as it is, brackets included."""
+    from rich.text import Text
+
+    return Text(str(text))

@@ -1,0 +1,111 @@
+"""``hamiltree plot``: the library's plots to files."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..encoding import encoding_of
+from ..posterior import Posterior
+from ..tables import TableError, labels, read_table, refuse_missing
+from .figures import save_figure
+from .screen import ModelFile, examples, load, note, writable
+
+KINDS = (
+    "calibration", "inclusion", "leaves", "partial-dependence", "predictions", "rank",
+    "similarity", "thresholds", "trace",
+)  # fmt: skip
+"""Named here and not read from the plots: loading matplotlib takes a second, and --help waits."""
+Kind = Enum("Kind", {name: name for name in KINDS}, type=str)  # type: ignore[misc]
+
+
+def mount(app: typer.Typer) -> None:
+    app.command(
+        epilog=examples(
+            "hamiltree plot model.nc leaves",
+            "hamiltree plot model.nc trace --quantity n_leaves -o leaves.svg",
+            "hamiltree plot model.nc partial-dependence --feature age -o age.png",
+            "hamiltree plot model.nc calibration --data held_out.csv",
+        )
+    )(plot)
+
+
+def plot(
+    model: ModelFile,
+    kind: Annotated[Kind, typer.Argument(help="Which plot.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="png, svg or pdf; the kind's name .png if left out."),
+    ] = None,
+    feature: Annotated[
+        str | None, typer.Option(help="Feature; the one used most if left out.")
+    ] = None,
+    quantity: Annotated[
+        str | None, typer.Option(help="For trace and rank: log_posterior, n_leaves or depth.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Class whose probability is shown.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Rows to show; with the target's column where it is compared."),
+    ] = None,
+) -> None:
+    """Draw one plot of the posterior into a file."""
+    name: str = kind.value
+    target = writable(output or Path(f"{name}.png"))
+    posterior = load(model)
+    draw = _function(name)
+    known = inspect.signature(draw).parameters
+    given: dict[str, Any] = {"feature": feature, "quantity": quantity}
+    given["label"] = None if label is None else _class(posterior, label)
+    if data is not None:
+        given |= _rows(posterior, data, "y" in known)
+    given = {option: value for option, value in given.items() if value is not None}
+    unused = [option for option in given if option not in known]
+    if unused:
+        raise ValueError(f"{name} has no {' or '.join(_option(option) for option in unused)}")
+    for option, parameter in known.items():
+        if parameter.default is parameter.empty and option not in ("posterior", *given):
+            raise ValueError(f"{name} needs {_option(option)}: rows that the model has not seen")
+    save_figure(lambda: draw(posterior, **given), target)
+    note(f"wrote {target}")
+
+
+def _function(kind: str) -> Callable[..., Any]:
+    from .. import plots
+
+    draw: Callable[..., Any] = getattr(plots, f"plot_{kind.replace('-', '_')}")
+    return draw
+
+
+def _option(parameter: str) -> str:
+    return {"X": "--data", "y": "--data with the target's column"}.get(parameter, f"--{parameter}")
+
+
+def _class(posterior: Posterior, text: str) -> Any:
+    """The class label that is written so."""
+    classes = posterior.preprocessing.classes
+    found = [label for label in ([] if classes is None else classes) if str(label) == text]
+    if not found:
+        raise ValueError(f"there is no class {text!r}")
+    return found[0]
+
+
+def _rows(posterior: Posterior, path: Path, with_target: bool) -> dict[str, Any]:
+    """Encoded rows and, where the table has it and the plot uses it, the target."""
+    frame, encoding = read_table(path), encoding_of(posterior)
+    rows: dict[str, Any] = {"X": encoding.encode(frame)}
+    if with_target and encoding.target in frame:
+        refuse_missing(frame[[encoding.target]], advice="Leave these rows out.")
+        y = frame[encoding.target]
+        known = posterior.preprocessing.classes
+        if known is not None and not set(labels(y)) <= set(known):
+            raise TableError(
+                f"{path.name} has classes in {encoding.target!r} that were not learned"
+            )
+        rows["y"] = y.to_numpy() if known is None else labels(y)
+    return rows

@@ -1,0 +1,111 @@
+"""What the commands share: the app, two consoles, errors in words, files to read and write.
+
+Results go to standard output and everything else to standard error, so that output can be piped.
+Exit codes: 0 done; 1 the input cannot be used, said in words; 2 wrong usage of the command line;
+3 a check was asked for and failed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from ..json_text import json_text
+from ..posterior import Posterior
+
+TRACEBACK = "HAMILTREE_TRACEBACK"
+"""Environment variable; where it is set, an error shows where it was raised."""
+CHECK_FAILED = 3
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(highlight=False, soft_wrap=True, stderr=True)
+
+ModelFile = Annotated[Path, typer.Argument(help="A file that fit wrote.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+
+
+class ClearErrors(TyperGroup):
+    """Commands whose errors about the input are told in words, with exit code 1."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # the reader of our output has gone, as in "| head"
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
+        except (ValueError, OSError) as error:
+            if os.environ.get(TRACEBACK):
+                raise
+            err.print("[bold red]error:[/bold red]", end=" ")
+            err.print(_words(error), markup=False)
+            raise typer.Exit(1) from None
+
+
+app = typer.Typer(
+    cls=ClearErrors,
+    help="Bayesian decision trees: fit them, read them, predict with them.",
+    epilog="Start with: hamiltree demo. Help on one command: hamiltree fit --help.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help."""
+    return "Examples:\n\n" + "\n\n".join(f"  {line}" for line in lines)
+
+
+def heading(text: str) -> None:
+    out.print(f"\n[bold]{text}[/bold]")
+
+
+def note(text: str) -> None:
+    """Something worth knowing that is not the result."""
+    err.print(f"note: {text}", markup=False)
+
+
+def print_json(value: Any) -> None:
+    out.file.write(json_text(value, indent=2) + "\n")
+
+
+@contextmanager
+def warnings_as_notes(*ignored: type[Warning]) -> Iterator[None]:
+    """Tell the library's warnings in words, once each, after the work."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for category in ignored:
+            warnings.simplefilter("ignore", category)
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        note(text)
+
+
+def load(model: Path) -> Posterior:
+    return Posterior.load(model)
+
+
+def writable(path: Path) -> Path:
+    """Refuse a place that cannot be written to before any work is done."""
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write to {path}: it is a folder")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"cannot write to {path}: there is no folder {path.parent}")
+    return path

@@ -1,0 +1,19 @@
+"""Data to try the library on, and the data and splits of the paper's experiments."""
+
+from .bundled import load_bcw
+from .paper import PAPER_DATASETS, Split, load_paper_split
+from .raisin import MissingDataError, fetch_raisin
+from .synthetic import cgm_mean, make_cgm, make_wu, wu_mean
+
+__all__ = [
+    "PAPER_DATASETS",
+    "MissingDataError",
+    "Split",
+    "cgm_mean",
+    "fetch_raisin",
+    "load_bcw",
+    "load_paper_split",
+    "make_cgm",
+    "make_wu",
+    "wu_mean",
+]

@@ -1,0 +1,138 @@
+"""Everything the page shows, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..draws import IntArray
+from ..encoding import encoding_of
+from ..ensemble import Ensemble
+from ..estimators import INTERVAL_SEED
+from ..posterior import Posterior
+from ..tree import COVERAGE, Tree
+from ..words import percent
+from .inputs import columns_of, inputs_of
+from .pack import bytes_of_a_tree, pack_forest
+from .plots import convergence, features, leaves, thresholds, trace
+
+DRAWS = 400
+"""Draws in a page, unless asked for otherwise: enough for stable predictions, and quick to open."""
+BUDGET = 1_500_000
+"""Bytes of the page that trees may take."""
+SHAPES = 4
+
+
+@dataclass(frozen=True)
+class Featured:
+    """A tree worth reading."""
+
+    short: str
+    label: str
+    note: str
+    tree: Tree
+
+
+def contents(posterior: Posterior, n_draws: int = DRAWS) -> dict[str, Any]:
+    """The data of the page; ``forest`` holds ``n_draws`` draws or as many as there is room for."""
+    room = max(1, int(BUDGET / bytes_of_a_tree(posterior)))
+    index = included(posterior, min(n_draws, room))
+    chain, draw = np.divmod(index, posterior.n_draws)
+    drawn = posterior.taken(index)
+    trees = [posterior.tree(int(c), int(d)) for c, d in zip(chain, draw, strict=True)]
+    shown = featured_trees(posterior)
+    encoding = encoding_of(posterior)
+    classes = posterior.preprocessing.classes
+    rng = np.random.default_rng(INTERVAL_SEED)  # as predict_interval does
+    sampled = drawn.sampled_probabilities(rng) if posterior.n_classes else None
+    used = np.unique(np.concatenate([tree.feature for tree in trees]))
+    return {
+        "classes": None if classes is None else [str(label) for label in classes],
+        "target": encoding.target or "prediction",
+        "yMean": posterior.preprocessing.y_mean,
+        "ySd": posterior.preprocessing.y_sd,
+        "levels": [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2],
+        "coverage": percent(COVERAGE),
+        "columns": columns_of(posterior, encoding),
+        "inputs": inputs_of(posterior, encoding, used),
+        "forest": pack_forest(drawn, trees, [item.tree for item in shown], sampled),
+        "featured": [
+            {
+                "short": item.short,
+                "label": item.label,
+                "note": item.note,
+                "text": item.tree.to_text(),
+                "tree": len(trees) + number,
+            }
+            for number, item in enumerate(shown)
+        ],
+        "drawn": {
+            "chain": chain,
+            "draw": draw,
+            "leaves": drawn.draws.n_leaves.ravel(),
+            "logPosterior": drawn.draws.log_posterior.ravel(),
+        },
+        "meanRange": _mean_range(drawn),
+        "features": features(posterior),
+        "thresholds": thresholds(posterior, encoding),
+        "leaves": leaves(posterior),
+        "trace": trace(posterior),
+        "convergence": convergence(posterior),
+    }
+
+
+def included(posterior: Posterior, n: int) -> IntArray:
+    """Numbers of ``n`` draws, evenly spaced; weighted draws each as often as their weight says."""
+    weights = posterior.weights.ravel()
+    n = min(n, weights.size)
+    middles = 2 * np.arange(n, dtype=np.int64) + 1  # of n equal parts, in halves of a part
+    if not posterior.weighted:
+        return middles * weights.size // (2 * n)
+    chosen = np.searchsorted(np.cumsum(weights), middles / (2 * n))
+    return np.minimum(chosen, weights.size - 1).astype(np.int64)
+
+
+def featured_trees(posterior: Posterior) -> list[Featured]:
+    """The best tree, a typical one, and the best of each of the likeliest shapes."""
+    total = f"{posterior.weights.size:,}"
+    shown = [
+        Featured(
+            "Best tree",
+            "Tree of highest posterior",
+            f"Of the {total} sampled trees the one that data and prior support most.",
+            posterior.best_tree(),
+        )
+    ]
+    if posterior.training is not None:
+        shown.append(
+            Featured(
+                "Most typical tree",
+                "Most typical tree",
+                f"Of the {total} sampled trees the one whose predictions are nearest to the mean "
+                "of all.",
+                posterior.representative_tree(),
+            )
+        )
+    for number, shape in enumerate(posterior.shapes(SHAPES), start=1):
+        share = percent(shape.probability)
+        shown.append(
+            Featured(
+                f"Shape {number} \N{MIDDLE DOT} {share}",
+                f"Best tree of shape {number}",
+                f"{share} of the sampled trees have this shape, thresholds left aside: "
+                f"{shape.text}.",
+                shape.tree,
+            )
+        )
+    return shown
+
+
+def _mean_range(drawn: Ensemble) -> dict[str, float]:
+    """Of the leaf means, the outermost left out; the scale on which means are drawn."""
+    if drawn.n_classes:
+        return {"low": 0.0, "high": 1.0}
+    means = drawn.preprocessing.y_to_user(drawn.draws.leaf[:, 0])
+    low, high = np.quantile(means, [0.005, 0.995])
+    return {"low": float(low), "high": float(high)}

@@ -1,0 +1,95 @@
+"""The columns of the page's trees, and the form in which a reader types a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..draws import FloatArray, IntArray
+from ..encoding import Column, Encoding
+from ..posterior import Posterior
+
+
+def columns_of(posterior: Posterior, encoding: Encoding) -> list[dict[str, Any]]:
+    """What the trees split on, one entry a used column."""
+    scale = posterior.preprocessing
+    origin = {
+        output: (column, category)
+        for column in encoding.columns
+        for output, category in zip(column.outputs, _categories(column), strict=True)
+    }
+    found = []
+    for j, name in enumerate(scale.used_names):
+        column, category = origin[name]
+        found.append(
+            {
+                "name": name,
+                "source": column.name,
+                "kind": column.kind,
+                "category": category,
+                "categories": column.categories,
+                "minimum": scale.minimum[j],
+                "span": scale.span[j],
+            }
+        )
+    return found
+
+
+def inputs_of(posterior: Posterior, encoding: Encoding, split_on: IntArray) -> list[dict[str, Any]]:
+    """The form, one entry a column of the user's table that is not constant.
+
+    ``split_on`` are the used columns that the page's trees split on; -1 stands for all (HMC-DFI).
+    """
+    scale = posterior.preprocessing
+    place = {name: j for j, name in enumerate(scale.used_names)}
+    start = _typical(posterior)
+    found = []
+    for column in encoding.columns:
+        encoded = zip(column.outputs, _categories(column), strict=True)
+        parts = [(place[output], category) for output, category in encoded if output in place]
+        if not parts:
+            continue
+        numbers = [number for number, _ in parts]
+        entry = {
+            "name": column.name,
+            "kind": column.kind,
+            "categories": column.categories,
+            "columns": [{"column": number, "category": category} for number, category in parts],
+            "asked": bool(-1 in split_on or np.isin(numbers, split_on).any()),
+            "start": _start(column, start[numbers]),
+        }
+        if column.kind == "number":
+            low = scale.minimum[numbers[0]]
+            high = low + scale.span[numbers[0]]
+            entry |= {"low": low, "high": high, "lowText": f"{low:.6g}", "highText": f"{high:.6g}"}
+        found.append(entry)
+    return found
+
+
+def _categories(column: Column) -> tuple[str, ...]:
+    """The category that each encoded column stands for; empty texts where it stands for none."""
+    n = len(column.outputs)
+    return column.categories[-n:] if column.kind == "one-hot" else ("",) * n
+
+
+def _typical(posterior: Posterior) -> FloatArray:
+    """[used columns]; means of 0/1 columns tell the commonest category, medians the rest."""
+    scale = posterior.preprocessing
+    if posterior.training is None:
+        return scale.minimum + scale.span / 2
+    rows = posterior.training.X[:, scale.used]
+    binary = np.isin(rows, (0.0, 1.0)).all(axis=0)
+    typical: FloatArray = np.where(binary, rows.mean(axis=0), np.median(rows, axis=0))
+    return typical
+
+
+def _start(column: Column, typical: FloatArray) -> float | str:
+    """Where the form starts."""
+    if column.kind == "number":
+        return float(f"{typical[0]:.6g}")
+    if column.kind == "ordinal":
+        return column.categories[int(np.round(typical[0]))]
+    if len(typical) == 1:  # the other category has no column
+        return column.categories[int(typical[0] > 0.5)]
+    return column.categories[int(typical.argmax())]

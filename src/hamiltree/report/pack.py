@@ -1,0 +1,72 @@
+"""Trees as the flat arrays that the page reads, in base64; the layout is that of ``Draws``."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..draws import FloatArray
+from ..ensemble import Ensemble
+from ..posterior import Posterior
+from ..tree import Tree
+
+
+def pack_forest(
+    drawn: Ensemble, draws: Sequence[Tree], featured: Sequence[Tree], sampled: FloatArray | None
+) -> dict[str, Any]:
+    """The draws of the page, then the trees to read.
+
+    ``drawn`` holds the same draws as ``draws``, as a posterior of their own; ``sampled`` are their
+    leaves' class probabilities, drawn once for the intervals.
+    """
+    trees = [*draws, *featured]
+    ends = np.cumsum([len(tree.size) for tree in trees])
+    arrays = {
+        "nodeOffset": _packed("i4", [0, *ends]),
+        "size": _packed("i4", _joined([tree.size for tree in trees])),
+        "feature": _packed("i4", _joined([tree.feature for tree in trees])),
+        "threshold": _packed("f8", _joined([tree.threshold for tree in trees])),
+        "weights": _packed("f8", _joined([tree.weights for tree in trees])),
+        "leaf": _packed("f8", _joined([tree.leaf for tree in trees])),
+        "sampledLeaf": _packed("f8", [] if sampled is None else sampled),
+        "sigma": _packed("f8", drawn.draws.sigma),
+        # What is only shown, and NaN where only training data, which are missing, could tell:
+        "rows": _packed("f4", _joined([_or_nan(t.n_rows, len(t.size)) for t in trees])),
+        "certainty": _packed("f4", _joined([_or_nan(t.certainty, len(t.feature)) for t in trees])),
+        "interval": _packed("f4", _joined([_or_nan(t.intervals, 2 * t.n_leaves) for t in trees])),
+    }
+    n_classes = drawn.n_classes
+    return {
+        "arrays": arrays,
+        "nDraws": len(draws),
+        "ruleColumns": trees[0].weights.shape[1],
+        "leafWidth": trees[0].leaf.shape[1],
+        "h": drawn.draws.h,
+        "classPrior": np.broadcast_to(drawn.settings.class_prior, n_classes) if n_classes else [],
+    }
+
+
+def bytes_of_a_tree(posterior: Posterior) -> float:
+    """What an average tree takes in the page."""
+    leaves = float(np.sum(posterior.weights * posterior.n_leaves))
+    width = posterior.draws.leaf.shape[1]
+    a_leaf = 4 + 8 * width + (8 * width + 8 * width if posterior.n_classes else 8) + 4
+    a_split = 4 + 4 + 8 + 4 + 4 + 8 * posterior.draws.weights.shape[1]
+    return (leaves * a_leaf + (leaves - 1) * a_split + 20) * 4 / 3
+
+
+def _packed(kind: str, values: ArrayLike) -> dict[str, str]:
+    data = np.ascontiguousarray(values, dtype=np.dtype(kind).newbyteorder("<")).tobytes()
+    return {"type": kind, "data": b64encode(data).decode()}
+
+
+def _joined(arrays: Sequence[Any]) -> FloatArray:
+    return np.concatenate([np.ravel(array) for array in arrays])
+
+
+def _or_nan(values: FloatArray | None, length: int) -> FloatArray:
+    return np.full(length, np.nan) if values is None else values

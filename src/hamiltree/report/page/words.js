@@ -1,0 +1,85 @@
+// Splits and leaves in words.
+
+/** What a split asks, as {name, test}: a row for which it holds goes to "yes". */
+function question(node) {
+  if (node.terms) {
+    const parts = node.terms.slice(0, 3).map(
+      (term) => `${Number(term.weight.toPrecision(3))} × ${term.column.name}`);
+    if (node.terms.length > 3) parts.push("…");
+    return { name: parts.join(" + "), test: `≤ ${Number(node.threshold.toPrecision(4))}` };
+  }
+  const { column, threshold } = node;
+  if (column.kind === "one-hot") return { name: column.source, test: `is not ${column.category}` };
+  if (column.kind === "ordinal") {
+    const category = column.categories[Math.floor(threshold)];
+    return { name: column.name, test: `at most ${category}` };
+  }
+  return { name: column.name, test: `≤ ${inUnits(threshold, column.span)}` };
+}
+
+/** The same as a statement about one side. */
+function statement(node, side) {
+  const { name, test } = question(node);
+  if (side === "yes") return `${name} ${test}`;
+  if (test.startsWith("is not ")) return `${name} is ${test.slice(7)}`;
+  if (test.startsWith("at most ")) return `${name} above ${test.slice(8)}`;
+  return `${name} > ${test.slice(2)}`;
+}
+
+/** Classes of a leaf with what goes with them, the likeliest first. */
+function ranked(node, data) {
+  return node.probabilities
+    .map((value, k) => ({
+      k, value, name: data.classes[k], low: node.interval[2 * k], high: node.interval[2 * k + 1],
+    }))
+    .sort((a, b) => b.value - a.value);
+}
+
+/** Lines about a node for the card that appears over it: [label, value] pairs. */
+function facts(node, data) {
+  const lines = [];
+  if (Number.isFinite(node.rows)) lines.push(["training rows", count(node.rows, "row")]);
+  if (!node.leaf) {
+    if (Number.isFinite(node.certainty)) {
+      lines.push(["how sure", `${percent(node.certainty)} of the sampled trees have such a split`]);
+    }
+    if (node.h > 0) lines.push(["soft within", `about ±${roughly(3 * node.h, node.h * 100)}`]);
+  }
+  if (node.leaf && data.classes) {
+    for (const item of ranked(node, data).slice(0, 5)) {
+      lines.push([item.name, `${probability(item.value)} (${span(item, probability)})`]);
+    }
+  } else if (node.leaf) {
+    const [low, high] = node.interval;
+    const units = (value) => inUnits(value, 4 * data.ySd);
+    const interval = Number.isFinite(low) ? ` (${span({ low, high }, units)})` : "";
+    lines.push([data.target, units(node.mean) + interval]);
+    if (node.sd) lines.push(["noise sd", units(node.sd)]);
+  }
+  if (node.counts) {
+    const counts = node.counts.map((n, k) => `${data.classes[k]} ${roughly(n, 100)}`);
+    lines.push(["class counts", counts.slice(0, 6).join(", ") + (counts.length > 6 ? ", …" : "")]);
+  }
+  return lines;
+}
+
+function span(item, format) {
+  return `${format(item.low)} to ${format(item.high)}`;
+}
+
+/** The splits from the root to a node as statements. */
+function pathTo(node) {
+  const steps = [];
+  for (let here = node; here.parent; here = here.parent) {
+    steps.unshift(statement(here.parent, here.side));
+  }
+  return steps;
+}
+
+/** A node in one line, for those who hear the page. */
+function spoken(node, data) {
+  const { name, test } = node.leaf ? {} : question(node);
+  const what = node.leaf ? "Leaf" : `Split: ${name} ${test}?`;
+  const side = node.side ? `${node.side}: ` : "";
+  return `${side}${what} ${facts(node, data).map((line) => line.join(" ")).join("; ")}`;
+}

@@ -1,0 +1,134 @@
+"""The sentences of the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..encoding import encoding_of
+from ..posterior import Posterior
+from ..words import finding
+
+
+def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict[str, str]:
+    """Plain text by its place in the template; the page escapes it."""
+    diagnosis = posterior.diagnose()
+    target = encoding_of(posterior).target
+    shown, total = len(data["drawn"]["chain"]), posterior.weights.size
+    classification = bool(posterior.n_classes)
+    return {
+        "title": title or (f"Decision trees for {target}" if target else "Decision trees"),
+        "about": _about(posterior),
+        "finding": finding(posterior),
+        "verdict": "No sign of disagreement." if diagnosis.converged else "Read with care.",
+        "verdict_class": "good" if diagnosis.converged else "bad",
+        "diagnosis": diagnosis.sentence,
+        "trees_note": _trees_note(posterior, classification),
+        "hint": "Point at a box for its rows and how sure it is; click it for the path there. "
+        "By keyboard: Tab into the tree, arrow keys from box to box, Enter for the path, Escape to "
+        "clear it.",
+        "n_draws": f"{shown:,}",
+        "prediction_note": _prediction_note(shown, total, classification),
+        "dots_note": "Dots: each chain on its own." if posterior.n_chains > 1 else "",
+        "more_features": _more_features(data),
+        "draws_note": f"{shown:,} of the {total:,} sampled trees, evenly spaced. What they agree "
+        "on, the data are sure of; what changes from tree to tree, they are not.",
+        "convergence_note": _convergence_note(posterior),
+        "run_note": _run_note(posterior),
+        "interval_note": _interval_note(classification),
+        "soft_note": _soft_note(posterior),
+    }
+
+
+def _about(posterior: Posterior) -> str:
+    known = posterior.provenance
+    rows = known.get("n_rows", None if posterior.training is None else len(posterior.training.y))
+    parts = [] if rows is None else [f"{rows:,} rows" if isinstance(rows, int) else ""]
+    if isinstance(known.get("data"), str):
+        parts = [f"{' '.join(parts)} of {known['data']}".strip()]
+    n = len(posterior.preprocessing.used)
+    parts.append(f"{n} feature{'s' if n > 1 else ''}")
+    parts.append(f"{posterior.n_classes} classes" if posterior.n_classes else "regression")
+    chains = "islands" if posterior.log_evidence is not None else "chains"
+    parts.append(
+        f"{posterior.settings.method.upper()}, {posterior.n_chains} {chains} of "
+        f"{posterior.n_draws:,} draws"
+    )
+    return "; ".join(part for part in parts if part) + "."
+
+
+def _trees_note(posterior: Posterior, classification: bool) -> str:
+    note = "Start at the top; where a question holds, go left to yes, otherwise right to no."
+    if posterior.training is not None:
+        note += (
+            " The bar under a question shows how sure it is: how many of all sampled trees have "
+            "such a split."
+        )
+    bar = "the shares of its classes" if classification else "its mean, with an interval"
+    return f"{note} The bar under a leaf shows {bar}. Lines are thicker where more rows go."
+
+
+def _prediction_note(shown: int, total: int, classification: bool) -> str:
+    what = "probabilities" if classification else "mean and interval"
+    if shown == total:
+        return f"They are all draws: the {what} are those of Python."
+    return (
+        f"They are a part of all {total:,}, so the {what} can differ a little from those of all "
+        "draws; for the same draws Python gives the same numbers."
+    )
+
+
+def _more_features(data: dict[str, Any]) -> str:
+    rest = len(data["features"]) - 15
+    if rest <= 0:
+        return ""
+    return f"And {rest} more, each in at most {data['features'][15]['share']:.1%} of the trees."
+
+
+def _convergence_note(posterior: Posterior) -> str:
+    if posterior.log_evidence is not None:
+        return (
+            "Particles are weighted, not compared: what counts is how many equal draws they are "
+            "worth, and whether the islands agree."
+        )
+    if posterior.n_chains == 1:
+        return "One chain can be compared with itself only: it cannot show that it missed a part."
+    return (
+        f"{posterior.n_chains} chains searched on their own. Where they found the same, in the "
+        "table, the dots and the lines, the sample can be trusted."
+    )
+
+
+def _run_note(posterior: Posterior) -> str:
+    diagnosis = posterior.diagnose()
+    parts = [f"Sampled in {posterior.info.seconds:.1f} s"]
+    moves = [f"{m} {share:.0%}" for m, share in diagnosis.acceptance.items() if np.isfinite(share)]
+    if moves:
+        parts.append(f"accepted: {', '.join(moves)}")
+    if "divergent" in posterior.stats:
+        parts.append(f"divergences: {diagnosis.n_divergent}")
+    if posterior.log_evidence is not None:
+        parts.append(f"log evidence {posterior.log_evidence:.2f}")
+    return "; ".join(parts) + "."
+
+
+def _interval_note(classification: bool) -> str:
+    if classification:
+        return (
+            "90 % credible intervals. In a leaf: of its class probabilities, given the tree. Of a "
+            "typed row: over the trees and what is in their leaves."
+        )
+    return (
+        "90 % intervals. In a leaf: of its mean, given the tree. Of a typed row: of a new "
+        "observation, noise included."
+    )
+
+
+def _soft_note(posterior: Posterior) -> str:
+    if not np.any(posterior.draws.h > 0):
+        return "Splits are hard: a row goes one way."
+    return (
+        "Near a threshold a row goes both ways, in parts: to no with probability "
+        "1 / (1 + exp(-(x - threshold) / h)). Row counts are therefore not whole."
+    )

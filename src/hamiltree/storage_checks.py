@@ -1,0 +1,145 @@
+"""What is believed of a file only after a look: trees, settings, labels, training data.
+
+The compiled kernels do not check their indices, so every invariant that they rely on is checked
+here, before any of the arrays is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .draws import Draws, TrainingData
+from .preprocess import Preprocessing
+from .settings import Settings
+
+
+class FileFormatError(ValueError):
+    """The file is not a posterior that this version can read."""
+
+
+def check_preprocessing(preprocessing: Preprocessing) -> None:
+    names, used = preprocessing.feature_names, preprocessing.used
+    require(all(isinstance(name, str) for name in names), "a feature name is not text")
+    require(
+        bool((np.diff(used) > 0).all() and (used >= 0).all() and (used < len(names)).all()),
+        "used does not number the columns",
+    )
+    require(
+        bool(np.isfinite(preprocessing.minimum).all() and _positive(preprocessing.span)),
+        "minimum and span do not describe ranges",
+    )
+    scale = np.array([preprocessing.y_sd])
+    require(bool(np.isfinite(preprocessing.y_mean) and _positive(scale)), "y has no scale")
+
+
+def check_draws(draws: Draws, classification: bool) -> None:
+    """Every invariant that the kernels rely on: they do not check their indices."""
+    size, offset = draws.size.astype(np.int64), draws.node_offset
+    node = np.flatnonzero(size > 1)
+    require(bool((size >= 1).all() and (size[offset[:-1]] == np.diff(offset)).all()), "bad sizes")
+    end = np.repeat(offset[1:], np.diff(offset))[node]
+    require(bool((node + 1 < end).all()), "a split has no children")
+    right = node + 1 + size[node + 1]
+    require(bool((right < end).all()), "a split has no right child")
+    require(bool((size[node] == 1 + size[node + 1] + size[right]).all()), "sizes do not add up")
+    # A node adds one level to the rest of its subtree.
+    steps = np.bincount(node + 1, minlength=len(size) + 1) - np.bincount(
+        node + size[node], minlength=len(size) + 1
+    )
+    depth = np.maximum.reduceat(np.cumsum(steps)[: len(size)], offset[:-1])
+    require(bool((draws.depth.ravel() == depth).all()), "depth does not match the trees")
+    leaves = (np.diff(offset) + 1) // 2
+    require(bool((draws.n_leaves.ravel() == leaves).all()), "n_leaves does not match the trees")
+
+    p = len(draws.h)
+    require(bool(np.isfinite(draws.h).all() and (draws.h >= 0).all()), "h is not a softness")
+    require(draws.weights.shape[1] in (0, p), "weights have the wrong shape")
+    if draws.weights.shape[1] == 0:
+        inside = (draws.feature >= 0) & (draws.feature < p)
+        require(bool(inside.all()), "a feature does not exist")
+    elif len(draws.weights):
+        sums = draws.weights.sum(axis=1)  # NaN and infinities fail here too
+        require(bool((draws.weights >= 0).all() and np.allclose(sums, 1)), "weights are no simplex")
+    require(bool(np.isfinite(draws.threshold).all()), "a threshold is not finite")
+    require(bool(np.isfinite(draws.leaf).all()), "a leaf is not finite")
+    if classification:
+        require(bool((draws.leaf >= 0).all()), "a class count is negative")
+    else:
+        require(_positive(draws.sigma), "sigma is not positive")
+        require(_positive(draws.leaf[:, 1:]), "a leaf's sd is not positive")
+    weights = draws.weights_of_draws
+    require(bool((weights >= 0).all() and np.isclose(weights.sum(), 1)), "weights of draws")
+    for values in (draws.log_likelihood, draws.log_posterior):
+        require(not np.isnan(values).any(), "a log probability is NaN")
+
+
+def unpack_settings(stored: Mapping[str, Any], n_classes: int) -> Settings:
+    unknown = set(stored) - {field.name for field in fields(Settings)}
+    require(not unknown, f"it has settings that this version does not know: {sorted(unknown)}")
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+    }
+    for field in fields(Settings):
+        value = values.get(field.name, field.default)
+        parts = value if isinstance(value, tuple) else (value,)
+        kinds = str if isinstance(field.default, str) else int | float | None
+        right = isinstance(field.default, str) == isinstance(value, str)
+        right = right and all(isinstance(part, kinds) for part in parts)
+        require(right, f"the setting {field.name} is wrong")
+    settings = Settings(**values)
+    if n_classes:
+        prior = np.asarray(settings.class_prior, dtype=np.float64)
+        require(prior.shape in ((), (n_classes,)) and _positive(prior), "class_prior is wrong")
+    return settings
+
+
+def unpack_acceptance(stored: Mapping[str, Any], n_chains: int) -> dict[str, Any]:
+    acceptance: dict[str, Any] = {}
+    for phase, moves in stored.items():
+        acceptance[phase] = {}
+        for move, counts in moves.items():
+            accepted, proposed = (np.array(count, dtype=np.int64) for count in counts)
+            require(accepted.shape == proposed.shape == (n_chains,), "acceptance is incomplete")
+            acceptance[phase][move] = (accepted, proposed)
+    return acceptance
+
+
+def unpack_training(
+    arrays: Mapping[str, NDArray[Any]], classes: NDArray[Any] | None
+) -> TrainingData:
+    X, y = arrays["training_x"], arrays["training_y"]
+    require(bool(np.isfinite(X).all() and np.isfinite(y).all()), "training data are not finite")
+    if classes is None:
+        return TrainingData(X, y)
+    codes = y.astype(np.int64)
+    known = (codes == y) & (codes >= 0) & (codes < len(classes))
+    require(bool(known.all()), "training data have a class that does not exist")
+    return TrainingData(X, codes)
+
+
+def unpack_labels(stored: Mapping[str, Any] | None) -> NDArray[Any] | None:
+    if stored is None:
+        return None
+    dtype, values = np.dtype(stored["dtype"]), list(stored["values"])
+    require(dtype.kind in "biufUSOmM" and dtype.names is None, "class labels have an odd type")
+    require(len(values) > 0, "there are no class labels")
+    require(all(isinstance(v, str | int | float) for v in values), "a class label is odd")
+    if dtype.kind == "S":
+        values = [value.encode("latin-1") for value in values]
+    if dtype.kind in "mM":
+        return np.array(values, dtype=np.int64).astype(dtype)
+    return np.array(values, dtype=dtype)
+
+
+def _positive(values: NDArray[Any]) -> bool:
+    return bool(np.isfinite(values).all() and (values > 0).all())
+
+
+def require(condition: bool, complaint: str) -> None:
+    if not condition:
+        raise FileFormatError(complaint)

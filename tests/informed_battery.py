@@ -1,0 +1,127 @@
+"""One chain's scans and trees for the tests of informed moves, beside the reference's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hamiltree.core import informed
+from hamiltree.core.buffers import CLASSES
+from hamiltree.core.nodes import Tree, copy_tree, empty_tree
+from hamiltree.core.proposed_rules import draw_weighed, put_rule, weigh
+from hamiltree.core.scan_rows import find_rows
+from hamiltree.core.scan_scores import fill_known_tables
+from hamiltree.samplers.rjhmc import RJHMC
+from hamiltree.settings import Settings
+
+from .core_trees import MAX_LEAVES, random_tree, to_reference
+from .reference.model import Prior
+from .reference.model import Tree as ReferenceTree
+from .reference.scan import Scan
+
+PRIOR = Prior(
+    alpha_split=0.9,
+    beta_split=1.0,
+    max_leaves=MAX_LEAVES,
+    tau=(1.3, 2.0),
+    feature=(1.0, 2.0, 3.0),
+    weight=1.4,
+    classes=0.7,
+    mu=(0.3, 1.2),
+)
+POWER = 0.7  # neither 0 nor 1, so that a missing power is seen
+N_ROWS = 14
+BACK = {"grow": "prune", "prune": "grow", "insert": "delete", "delete": "insert"}
+"""The way back, of the moves that are not their own."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A chain whose moves are called one by one."""
+
+    chain: object
+    X: np.ndarray
+    y: np.ndarray
+    n_classes: int
+    method: str
+    h: float
+    rng: np.random.Generator
+
+    @classmethod
+    def build(
+        cls, method: str, h: float, n_classes: int, rng: np.random.Generator, **options: object
+    ) -> Bench:
+        """Three columns: one of three values, one that reaches 0 and 1, and one inside."""
+        X = rng.uniform(0.05, 0.95, size=(N_ROWS, 3))
+        X[:, 0] = rng.choice([0.1, 0.5, 0.8], size=N_ROWS)
+        X[:2, 1] = 0.0, 1.0
+        y = rng.integers(0, n_classes, N_ROWS) if n_classes else rng.normal(size=N_ROWS)
+        settings = Settings(
+            method=method,
+            h=h,
+            **{
+                "alpha_split": PRIOR.alpha_split,
+                "beta_split": PRIOR.beta_split,
+                "max_leaves": MAX_LEAVES,
+                "tau_prior": PRIOR.tau,
+                "feature_prior": PRIOR.feature,
+                "weight_prior": PRIOR.weight,
+                "class_prior": PRIOR.classes,
+                "mu_prior": PRIOR.mu,
+                "likelihood_power": POWER,
+                **options,
+            },
+        )
+        sampler = RJHMC.build(np.ascontiguousarray(X.T), y, n_classes, settings, 0)
+        return cls(sampler.start(rng), X, y, n_classes, method, h, rng)
+
+    @property
+    def model(self):
+        return self.chain.state.scan_model
+
+    @property
+    def work(self):
+        return self.chain.state.scan_work
+
+    def tree(self, n_splits: int) -> Tree:
+        """A random tree, and the tables for its sigma."""
+        tree = random_tree(self.rng, 3, n_splits, oblique=self.method == "hmc-dfi")
+        tree.value[:] = 0.0
+        self.use(tree)
+        return tree
+
+    def use(self, tree: Tree) -> None:
+        if self.model.leaf != CLASSES:
+            fill_known_tables(self.model, self.work, tree.sigma[0])
+
+    def scan(self, tree: Tree) -> Scan:
+        sigma = float(tree.sigma[0])
+        return Scan(self.X, self.y, self.n_classes, self.h, PRIOR, sigma, POWER)
+
+    def propose(self, move: str, tree: Tree, mode: int) -> tuple[Tree, float]:
+        new = copy_of(tree)
+        number = informed.NAMES.index(move)
+        log_q = informed.propose_informed(self.model, self.work, tree, new, number, mode, self.rng)
+        return new, float(log_q)
+
+    def weigh(self, tree: Tree, node: int, left: int, right: int, mode: int, rule_of: int):
+        """(log of all weight, log density of the rule of ``rule_of``) of a scan of a node."""
+        find_rows(self.model, self.work, tree, node)
+        return weigh(self.model, self.work, tree, rule_of, left, right, mode)
+
+    def draw(self, tree: Tree, node: int, mode: int) -> float:
+        """Give a node a rule drawn from the last scan; its log density."""
+        log_density = draw_weighed(self.model, self.work, mode, self.rng)
+        put_rule(self.work, tree, node)
+        return log_density
+
+
+def copy_of(tree: Tree) -> Tree:
+    new = empty_tree(MAX_LEAVES, tree.weights.shape[1])
+    copy_tree(tree, new)
+    return new
+
+
+def pair(tree: Tree, new: Tree) -> tuple[ReferenceTree, ReferenceTree]:
+    return to_reference(tree), to_reference(new)

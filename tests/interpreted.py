@@ -1,0 +1,44 @@
+"""The compiled core as plain Python, so that a mutant need not be compiled to be tested.
+
+``HAMILTREE_INTERPRETED=1 pytest tests/test_informed.py`` runs the same sources without numba:
+hundreds of times slower a call, but there in a second. Meant for ``tests/mutations.py`` and for a
+debugger; sampling whole chains this way would take hours.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+
+def install() -> None:
+    """Put a stand-in for ``hamiltree.core.jit``; must run before hamiltree is imported."""
+    if "hamiltree" in sys.modules:
+        raise RuntimeError("hamiltree has been imported, and compiled, already")
+    stand_in = types.ModuleType("hamiltree.core.jit")
+    vars(stand_in).update(
+        kernel=_as_it_is,
+        row_kernel=_as_it_is,
+        inlined=_as_it_is,
+        never_inline=lambda: None,
+        float_from_bits=lambda bits: struct.unpack("d", struct.pack("q", int(bits)))[0],
+        opaque=_direct,
+    )
+    sys.modules["hamiltree.core.jit"] = stand_in
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+def _direct(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., int]]:
+    def call(address: int, arguments: tuple[Any, ...]) -> Any:
+        return function(*arguments)
+
+    def address_of(*arguments: Any) -> int:
+        return 0
+
+    return call, address_of
