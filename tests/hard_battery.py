@@ -49,6 +49,7 @@ def settings_of(toy: Toy, **overrides: object) -> Settings:
         "variance_prior": leaves.variance_prior,
         "mean_prior": leaves.mean_prior,
         "variance": "common" if leaves.common else "leaf",
+        "moves": "prior",
         "proposals": 12,
         "triples": 2,
         **overrides,

@@ -48,8 +48,8 @@ from ..core.sides import (
     with_calls,
 )
 from ..core.target import Model, likelihood, make_model, tempered
-from ..settings import INFORMED_MOVES, Settings
-from .common import tree_prior_of
+from ..settings import Settings
+from .common import sweep_of, tree_prior_of
 
 MOVES = {
     "grow": GROW,
@@ -219,13 +219,6 @@ class RJHMCChain:
             }
             for t, phase in enumerate(("warmup", "sampling"))
         }
-
-
-def sweep_of(settings: Settings) -> tuple[str, ...]:
-    """Names of the informed moves of an iteration, in order."""
-    if settings.informed_moves is not None:
-        return settings.informed_moves
-    return INFORMED_MOVES if settings.moves == "informed" else ()
 
 
 def sorted_columns(data: Data, settings: Settings) -> ScanData:
