@@ -46,35 +46,45 @@ class Bench:
     n_classes: int
     method: str
     h: float
+    prior: Prior
     rng: np.random.Generator
 
     @classmethod
     def build(
-        cls, method: str, h: float, n_classes: int, rng: np.random.Generator, **options: object
+        cls,
+        method: str,
+        h: float,
+        n_classes: int,
+        rng: np.random.Generator,
+        prior: Prior = PRIOR,
+        separable: bool = False,
     ) -> Bench:
-        """Three columns: one of three values, one that reaches 0 and 1, and one inside."""
+        """Three columns: one of three values, one that reaches 0 and 1, and one inside.
+
+        ``separable``: two classes, told apart by the last column.
+        """
         X = rng.uniform(0.05, 0.95, size=(N_ROWS, 3))
         X[:, 0] = rng.choice([0.1, 0.5, 0.8], size=N_ROWS)
         X[:2, 1] = 0.0, 1.0
         y = rng.integers(0, n_classes, N_ROWS) if n_classes else rng.normal(size=N_ROWS)
+        if separable:
+            y = (X[:, 2] > np.median(X[:, 2])).astype(np.int64)
         settings = Settings(
             method=method,
             h=h,
-            **{
-                "alpha_split": PRIOR.alpha_split,
-                "beta_split": PRIOR.beta_split,
-                "max_leaves": MAX_LEAVES,
-                "tau_prior": PRIOR.tau,
-                "feature_prior": PRIOR.feature,
-                "weight_prior": PRIOR.weight,
-                "class_prior": PRIOR.classes,
-                "mu_prior": PRIOR.mu,
-                "likelihood_power": POWER,
-                **options,
-            },
+            alpha_split=prior.alpha_split,
+            beta_split=prior.beta_split,
+            min_leaves=prior.min_leaves,
+            max_leaves=prior.max_leaves,
+            tau_prior=prior.tau,
+            feature_prior=tuple(prior.feature or ()),
+            weight_prior=prior.weight,
+            class_prior=prior.classes,
+            mu_prior=prior.mu,
+            likelihood_power=POWER,
         )
         sampler = RJHMC.build(np.ascontiguousarray(X.T), y, n_classes, settings, 0)
-        return cls(sampler.start(rng), X, y, n_classes, method, h, rng)
+        return cls(sampler.start(rng), X, y, n_classes, method, h, prior, rng)
 
     @property
     def model(self):
@@ -97,7 +107,7 @@ class Bench:
 
     def scan(self, tree: Tree) -> Scan:
         sigma = float(tree.sigma[0])
-        return Scan(self.X, self.y, self.n_classes, self.h, PRIOR, sigma, POWER)
+        return Scan(self.X, self.y, self.n_classes, self.h, self.prior, sigma, POWER)
 
     def propose(self, move: str, tree: Tree, mode: int) -> tuple[Tree, float]:
         new = copy_of(tree)

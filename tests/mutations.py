@@ -3,6 +3,8 @@
 Each mutant is a copy of the sources with one term removed; the tests named beside it must fail.
 A mutant that survives means that no test guards that term. Compiling a mutant takes most of the
 time, so this is not part of the test run; docs/correctness.md has the last table it printed.
+Tests that call single functions run uncompiled (``interpreted.py``), after the same tests have
+passed on the sources as they are.
 """
 
 from __future__ import annotations
@@ -13,15 +15,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .mutations_hard import MUTANTS as HARD_MUTANTS
+from .mutations_informed import MUTANTS as INFORMED_MUTANTS
 from .mutations_smc import MUTANTS as SMC_MUTANTS
 
 ROOT = Path(__file__).parent.parent
 PRIOR = "tests/test_prior_recovery.py"
 EXACT = "tests/test_exact_posterior.py"
+INTERPRETED = ("tests/test_informed.py", "tests/test_noise.py")
 
 
 @dataclass(frozen=True)
@@ -221,7 +225,11 @@ MUTANTS = [
 ]
 
 
-MUTANTS += [Mutant(*mutant) for mutant in [*HARD_MUTANTS, *SMC_MUTANTS]]
+MUTANTS += [Mutant(*mutant) for mutant in [*INFORMED_MUTANTS, *HARD_MUTANTS, *SMC_MUTANTS]]
+
+
+def unbroken(mutant: Mutant) -> Mutant:
+    return replace(mutant, what="nothing", new=mutant.old)
 
 
 def run_mutant(mutant: Mutant) -> tuple[bool, str]:
@@ -255,6 +263,7 @@ def run_mutant(mutant: Mutant) -> tuple[bool, str]:
             **os.environ,
             "PYTHONPATH": str(copy / "src"),
             "NUMBA_CACHE_DIR": str(copy / "cache"),
+            "HAMILTREE_INTERPRETED": "1" if paths in INTERPRETED else "",
         }
         result = subprocess.run(
             command, cwd=copy, env=environment, capture_output=True, text=True, check=False
@@ -268,10 +277,16 @@ def run_mutant(mutant: Mutant) -> tuple[bool, str]:
 def main() -> None:
     wanted = sys.argv[1:]
     survivors = 0
+    sound: set[str] = set()  # interpreted tests that pass where nothing is broken
     print("| term removed | in | test that failed |\n|---|---|---|")
     for mutant in MUTANTS:
         if wanted and not any(word in mutant.what for word in wanted):
             continue
+        if mutant.tests.startswith(INTERPRETED) and mutant.tests not in sound:
+            failed, last = run_mutant(unbroken(mutant))
+            if failed:
+                sys.exit(f"{mutant.tests} fails uncompiled with nothing broken: {last}")
+            sound.add(mutant.tests)
         killed, last = run_mutant(mutant)
         survivors += not killed
         verdict = f"`{last.split('::', 1)[-1]}`" if killed else f"**SURVIVED**: {last}"

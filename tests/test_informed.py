@@ -7,6 +7,7 @@ every cut without short cuts. Exactly one way may lead there, and exactly one ba
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,8 +25,8 @@ from .reference.scan import LEAN, Scan, reaches
 
 LEVEL = 1e-4
 METHODS = ["hmc-df", "hmc-dfi"]
-# soft; so little that columns are scanned as hard (projections are not); hard
-SOFTNESS = [0.1, 0.002, 0.0]
+# all columns scanned as soft; the one of few values; none, but projections are; all hard
+SOFTNESS = [0.2, 0.1, 0.002, 0.0]
 
 
 @pytest.mark.parametrize("n_classes", [3, 0])
@@ -40,8 +41,8 @@ def test_ratio(method, h, n_classes, rng):
 def test_ratio_without_tables(n_classes, rng, monkeypatch):
     """Large data have no tables of scores."""
     monkeypatch.setattr(scan_data, "TABLE_ROWS", 0)
-    bench = Bench.build("hmc-df", 0.1, n_classes, rng)
-    assert bench.work.log_size.shape == (1,)
+    bench = Bench.build("hmc-df", 0.2, n_classes, rng)
+    assert bench.work.by_rows.shape[1] == bench.work.by_fifths.shape[1] == 1
     check_ratios(bench, n_trees=10)
 
 
@@ -108,8 +109,11 @@ def has_every_move(tree) -> bool:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_regrow_draws_what_its_density_says(method, rng):
-    """From a lone root: the mean of 1 / q over trees of a shape is the volume of their rules."""
-    bench = Bench.build(method, 0.1, 3, rng)
+    """From a lone root: the mean of 1 / q over trees of a shape is the volume of their rules.
+
+    The prior would rather stop, the data would rather split.
+    """
+    bench = Bench.build(method, 0.1, 2, rng, replace(PRIOR, alpha_split=0.3), separable=True)
     root = bench.tree(0)
     proposals = Proposals(bench.scan(root))
     n = 500
@@ -128,7 +132,7 @@ def test_regrow_draws_what_its_density_says(method, rng):
 
 
 def test_limits_on_leaves(rng):
-    bench = Bench.build("hmc-df", 0.1, 3, rng, min_leaves=3)
+    bench = Bench.build("hmc-df", 0.1, 3, rng, replace(PRIOR, min_leaves=3))
     largest = bench.tree(MAX_LEAVES - 1)
     smallest = bench.tree(2)
     for move in ("grow", "insert"):
@@ -162,7 +166,7 @@ def test_density_by_hand():
 
 @pytest.mark.parametrize("mode", [MODE_PRIOR, MODE_COLUMNS], ids=["prior", "columns"])
 @pytest.mark.parametrize("n_classes", [3, 0])
-@pytest.mark.parametrize("h", [0.1, 0.0])
+@pytest.mark.parametrize("h", [0.2, 0.0])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_drawn_rule_has_the_density_found_on_the_way_back(method, h, n_classes, mode, rng):
     """To the last bit: both ways are one piece of arithmetic."""
@@ -208,7 +212,7 @@ def cells_of(bench, tree, node, inside):
     return cells
 
 
-@pytest.mark.parametrize("h", [0.1, 0.0])
+@pytest.mark.parametrize("h", [0.2, 0.0])
 @pytest.mark.parametrize("mode", [MODE_PRIOR, MODE_COLUMNS], ids=["prior", "columns"])
 def test_densities_of_projected_thresholds_add_up_to_one(mode, h, rng):
     """HMC-DFI: summed over the threshold's cells, the density of the weights is left."""
@@ -254,7 +258,7 @@ def test_weights_are_drawn_by_their_density(mode, rng):
         assert stats.kstest(quantile, "uniform").pvalue > LEVEL, f
 
 
-@pytest.mark.parametrize("h", [0.1, 0.0])
+@pytest.mark.parametrize("h", [0.2, 0.0])
 def test_rules_are_drawn_by_their_density(h, rng):
     """Columns by their shares, and thresholds uniform under their distribution function."""
     bench = Bench.build("hmc-df", h, 3, rng)

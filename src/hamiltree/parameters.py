@@ -116,7 +116,7 @@ DOCS: dict[str, tuple[str, str]] = {
     "mean_prior": ("(float, float)", "CGM, WU, SMC: mean of leaf means, and rows it is worth."),
     "expected_splits": ("float", "WU: mean of the Poisson prior of the number of splits."),
     "left_share": ("float", "WU: share of a node's leaves that goes left, beyond one a side."),
-    "proposals": ("int", "CGM: proposals an iteration."),
+    "proposals": ("int", 'CGM: proposals an iteration, with moves="prior".'),
     "triples": ("int", "WU: triples of moves before, and after, the restructure of an iteration."),
     "split_proposal": ("str", 'SMC: "prior", "empirical" or, one-step optimal, "posterior".'),
     "resampling": ("str", 'SMC: "systematic" or "multinomial".'),
@@ -210,6 +210,11 @@ def check(settings: Settings, n_classes: int) -> None:
     if unknown:
         known = ", ".join(dict.fromkeys(INFORMED_MOVES))
         raise ValueError(f"informed_moves has {sorted(unknown)}; known are {known}")
+    if settings.method in ("wu", "smc") and (settings.moves != "prior" or settings.informed_moves):
+        raise ValueError(
+            f"method={settings.method!r} has no informed moves: leave moves and informed_moves at "
+            'None, or set method="cgm", which samples hard trees by informed moves'
+        )
     if settings.method == "smc":
         _check_smc(settings)
     biased = "biased" in (settings.acceptance, settings.warmup_acceptance)

@@ -18,6 +18,7 @@ INFORMED_MOVES = (
     "change",
     "swap",
     "relocate",
+    "rotate",
 )
 """An iteration of moves="informed". A grow is a prune, and an insert a delete, by a fair coin."""
 
@@ -103,6 +104,8 @@ PRESETS: dict[str | None, dict[str, object]] = {
 
 # What a method has instead of its preset's values. Tables 3 and 4 tune most of it by data set.
 METHOD_PRESETS: dict[tuple[str | None, str], dict[str, object]] = {
+    (None, "wu"): {"moves": "prior"},
+    (None, "smc"): {"moves": "prior"},
     ("paper", "cgm"): {
         "alpha_split": 1.0,
         "beta_split": 1.2,

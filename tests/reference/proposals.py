@@ -79,6 +79,10 @@ def without(split: Split) -> Tree:
     return split.right if isinstance(split.left, Leaf) else split.left
 
 
+def size_of(tree: Tree) -> int:
+    return len(paths(tree))
+
+
 class Proposals:
     """``by_columns`` is the mode of HMC-DFI, tossed before a move and the same on its way back.
 
@@ -98,6 +102,7 @@ class Proposals:
             "transpose": self.transpose,
             "swap": self.swap,
             "relocate": self.relocate,
+            "rotate": self.rotate,
         }
 
     def ways(self, move: str, tree: Tree, new: Tree) -> list[Way]:
@@ -155,7 +160,10 @@ class Proposals:
             side = int(here.left == there.left)
             path = (*path, side)
             here, there = (here.right, there.right) if side else (here.left, there.left)
-        yield Way((path,), -np.log(len(paths(tree))), self.log_regrown(new, path))
+        # nodes are picked by the reciprocal of their size
+        all_picks = sum(1 / size_of(at(tree, node)) for node in paths(tree))
+        choice = -np.log(size_of(here) * all_picks)
+        yield Way((path,), choice, self.log_regrown(new, path))
 
     def log_regrown(self, tree: Tree, path: Path) -> float:
         if self.scan is None:
@@ -209,6 +217,19 @@ class Proposals:
             made = put(lower, path[:-1], Split(*rule_of(child), upper.left, upper.right))
             if made == new:
                 yield Way((path,), -np.log(len(candidates)), 0.0)
+
+    def rotate(self, tree: Tree, new: Tree) -> Iterator[Way]:
+        candidates = [path for path in internal(tree) if path]
+        for path in candidates:
+            child, parent = at(tree, path), at(tree, path[:-1])
+            on_left = parent.left is child
+            for left_rises in (True, False):
+                stays = child.right if left_rises else child.left
+                pair = (stays, parent.right) if on_left else (parent.left, stays)
+                lower = Split(*rule_of(parent), *pair)
+                sides = (child.left, lower) if left_rises else (lower, child.right)
+                if put(tree, path[:-1], Split(*rule_of(child), *sides)) == new:
+                    yield Way((path, left_rises), -np.log(2 * len(candidates)), 0.0)
 
     def relocate(self, tree: Tree, new: Tree) -> Iterator[Way]:
         candidates = [path for path in paths(tree) if leaf_children(at(tree, path))]

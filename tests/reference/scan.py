@@ -21,8 +21,9 @@ PRIOR_SHARE = 0.05
 """Of the draws of a column, and of a cell, that ignore the likelihood."""
 PIECE = 1.5
 """Next to a value, a gap is cut into two pieces of so many h on either side."""
-SOFT_GAP = 20
-"""A column with values nearer to each other than so many h (on average) is scanned as soft."""
+SOFT_GAP, SHARED, SPANNED = 20, 3, 2
+"""A column is scanned as soft where its values are on average nearer to each other than SOFT_GAP h,
+and it has SHARED rows a value or SPANNED values within h."""
 BINS = 512
 """Of a projection (HMC-DFI)."""
 LEAN = 10.0
@@ -147,7 +148,9 @@ class Scan:
         return np.array([low + edge, low + 2 * edge, high - 2 * edge, high - edge, high])
 
     def column(self, f: int, rows: Array, left: Tree, right: Tree) -> Cells:
-        soft = self.h * SOFT_GAP * len(np.unique(self.X[:, f])) > 1
+        levels = len(np.unique(self.X[:, f]))
+        spans, shared = self.h * levels, len(self.X) >= SHARED * levels
+        soft = spans * SOFT_GAP > 1 and (shared or spans > SPANNED)
         return self.cells(self.X[rows, f], soft, rows, left, right)
 
     def projection(self, weights: Array, rows: Array, left: Tree, right: Tree) -> Cells:

@@ -16,7 +16,7 @@ from .informed import GROW, INSERT, NAMES, propose_informed
 from .jit import inlined, kernel, never_inline, opaque
 from .nodes import copy_tree
 from .partition import copy_cell
-from .proposed_rules import MODE_COLUMNS
+from .proposed_rules import MODE_COLUMNS, connect
 from .scan_data import ScanModel, ScanWork
 from .scan_scores import make_scorer
 
@@ -31,7 +31,7 @@ class Explorer(NamedTuple):
     tally: NDArray[np.int64]
     """[2, moves, 2]; accepted and proposed, in warm-up and sampling."""
     propose: int
-    """Where this process keeps ``propose_informed``, which is compiled apart; see ``jit.opaque``."""
+    """Where this process keeps ``propose_informed``, compiled apart; see ``jit.opaque``."""
 
 
 _propose, _propose_address = opaque(propose_informed)
@@ -46,6 +46,7 @@ def make_explorer(
 ) -> Explorer:
     """Compiles the moves, or loads what was compiled before."""
     work = make_scorer(scan_model, model.shape.max_leaves, 0)
+    scan_model = connect(scan_model, work, state.tree, rng)
     address = _propose_address(
         scan_model, work, state.tree, state.new_tree, GROW, MODE_COLUMNS, rng
     )

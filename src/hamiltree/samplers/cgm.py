@@ -84,7 +84,7 @@ def scan_model_of(model: HardModel) -> ScanModel:
         leaf=OWN if regression else CLASSES,
         class_prior=model.leaf.class_prior,
         mean_variance=1.0,  # of leaves with a known variance
-        worth=model.leaf.worth,
+        worth=model.leaf.worth if regression else model.leaf.mass,
         shape=model.leaf.shape,
         rate=model.leaf.rate,
         h=np.zeros(p),

@@ -29,7 +29,7 @@ class HardPlan(NamedTuple):
 
     n_warmup: int
     repeats: int
-    """CGM: proposals from the prior an iteration; WU: triples before, and after, the restructure."""
+    """CGM: prior-drawn proposals an iteration; WU: triples before, and after, the restructure."""
 
 
 class HardLoop(NamedTuple):
