@@ -1,6 +1,7 @@
 """How well ten chains agree after so many seconds, and how many effective draws they made.
 
-Warm-up counts, compilation does not; the draws of the first quarter of the time are thrown away.
+Warm-up counts, compilation does not. A twentieth of the time finds out how many iterations of
+adaptation are to be had, for about a fifth of it; the draws of the first quarter are thrown away.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from hamiltree.verdict import number
 from .data import is_regression
 
 N_CHAINS, N_THREADS, N_POINTS = 10, 2, 20
-ADAPTING = 250
+MIN_ADAPTING, MAX_ADAPTING = 20, 250
 """Iterations in which samplers that adapt do so."""
-THROWN_AWAY = 0.25
-"""Share of the time whose draws are not kept, adaptation included."""
+PILOT, ADAPTING, THROWN_AWAY = 0.05, 0.2, 0.25
+"""Shares of the time: to measure the speed, to adapt, and whose draws are not kept."""
 ROUND = 0.02
 """Share of the time in which the chains advance before the clock is looked at again."""
 QUANTITIES = ("log-likelihood", "leaves", "worst prediction")
@@ -96,13 +97,17 @@ def measure(
         scale = learn(split.X, None, classes=classes, y=target, standardize=standardize)
     coded = np.searchsorted(classes, split.y) if target is None else scale.y_to_model(target)
     problem = Problem(scale.to_unit(split.X), coded, 0 if classes is None else len(classes))
-    adapting = 0 if settings.method == "cgm" else ADAPTING
-    with Chains(
-        problem, settings, n_chains=N_CHAINS, n_warmup=adapting, n_jobs=N_THREADS, seed=1
-    ) as chains:
-        spent = _advance_for(chains, seconds)
+    lengths = {"n_chains": N_CHAINS, "n_jobs": N_THREADS}
+    spent, adapting = 0.0, 0
+    if settings.method != "cgm":
+        with Chains(problem, settings, **lengths, n_warmup=MAX_ADAPTING, seed=0) as pilot:
+            spent = _advance_for(pilot, PILOT * seconds)
+        expected = int(pilot.done * ADAPTING * seconds / spent)
+        adapting = min(max(expected, MIN_ADAPTING), MAX_ADAPTING)
+    with Chains(problem, settings, **lengths, n_warmup=adapting, seed=1) as chains:
+        spent += _advance_for(chains, seconds - spent)
     if chains.n_draws == 0:
-        return f"still adapting after {seconds:.0f} s"
+        return f"still adapting after {spent:.0f} s"
     posterior = Posterior(*chains.collect("n_draws"), scale, settings)
     posterior = posterior.monitored_at(points_of(split), n_jobs=N_THREADS)
     said = posterior.diagnose().sentence

@@ -18,7 +18,7 @@ from hamiltree.datasets import MissingDataError, load_paper_split, make_cgm
 from hamiltree.datasets.paper import PAPER_DATASETS, Split
 from hamiltree.experiments.hyperparameters import TABLE_4
 from hamiltree.settings import Settings
-from hamiltree.verdict import number
+from hamiltree.verdict import badness, number
 
 from .agreement import HEADINGS, N_CHAINS, N_THREADS, Outcome, measure
 from .data import MORE, is_regression, load_more
@@ -40,7 +40,8 @@ def samplers(df: Settings, dfi: Settings, h_init: tuple[float, float] | None = N
     """Ours with informed moves, the same with the paper's moves, and classic CGM.
 
     ``h_init``: where the paper's runs begin, of HMC-DF and HMC-DFI. CGM has the prior of the hard
-    splits but for its rules, of which it knows only those that part the rows of a node.
+    splits but for its rules, of which it knows only those that part the rows of a node; of its
+    proposals every 25th is kept.
     """
     hard = replace(df, h=0.0)
     first, second = h_init or (None, None)
@@ -48,7 +49,8 @@ def samplers(df: Settings, dfi: Settings, h_init: tuple[float, float] | None = N
     paper = (replace(df, h_init=first), replace(dfi, h_init=second), hard)
     for name, settings in zip(OURS, paper, strict=True):
         chosen[name + PRIOR] = replace(settings, moves="prior")
-    chosen[CLASSIC] = replace(hard, method="cgm", moves="prior", variance="common")
+    classic = {"method": "cgm", "moves": "prior", "variance": "common", "proposals": 25}
+    chosen[CLASSIC] = replace(hard, **classic)
     return chosen
 
 
@@ -81,9 +83,10 @@ def compare(
     n, p = split.X.shape
     kind = "regression" if is_regression(split.name) else f"{len(np.unique(split.y))} classes"
     report.add(f"## {split.name}: {n:,} rows, {p} features, {kind} ({split.source})")
-    empty = [""] * (len(HEADINGS) - 1)
     rows = [
-        (name, *(result.cells if isinstance(result, Outcome) else (result, *empty)))
+        (name, *result.cells)
+        if isinstance(result, Outcome)
+        else (f"{name}: {result}", *["-"] * len(HEADINGS))
         for name, result in found.items()
     ]
     report.add(table(("sampler", *HEADINGS), rows))
@@ -98,15 +101,18 @@ def hard_case(report: Report, seconds: float) -> list[Claim]:
     ours = paper_samplers("cgm")
     chosen = {name: ours[name] for name in ("HMC-DF", "HMC-DF" + PRIOR)}
     found = compare(report, split, chosen, seconds, standardize=False)
-    for name in set(chosen) & set(found):
-        report.add(f"diagnose() on {name}: {found[name].sentence}")
+    for name in chosen:
+        if name in found:
+            report.add(f"diagnose() on {name}: {found[name].sentence}")
     return [agreement_claim(split.name, "HMC-DF", found)]
 
 
 def agreement_claim(data: str, name: str, found: Mapping[str, Outcome]) -> Claim:
-    worst = max(found[name].rhat) if name in found else float("nan")
-    claim = f"{data}, {name}: largest R-hat of the three"
-    return claim, number(worst), f"<= {MAX_RHAT}", worst <= MAX_RHAT
+    claim, goal = f"{data}, {name}: largest R-hat of the three", f"<= {MAX_RHAT}"
+    if name not in found:
+        return claim, "no draws in time", goal, False
+    worst = max(found[name].rhat, key=badness)
+    return claim, number(worst), goal, worst <= MAX_RHAT
 
 
 def speed_claim(data: str, name: str, peer: str, goal: int, found: Mapping[str, Outcome]) -> Claim:

@@ -19,7 +19,7 @@ from hamiltree.datasets.paper import Split
 from .agreement import N_CHAINS, N_THREADS, THROWN_AWAY, Outcome, outcome, points_of
 from .data import is_regression
 
-PILOT = 300
+PILOT = 100
 """Iterations that tell how many fit into the time."""
 MAX_KEPT = 2000
 """Trees kept of a chain; the others are thinned out evenly."""

@@ -14,7 +14,7 @@ import pytest
 import hamiltree.progress as progress_module
 import hamiltree.run as run_module
 from hamiltree.core.record import make_block
-from hamiltree.run import Goal, Problem, sample
+from hamiltree.run import Chains, Goal, Problem, sample
 from hamiltree.samplers.rjhmc import RJHMC
 from hamiltree.settings import Settings, resolve
 
@@ -228,6 +228,20 @@ def test_an_interrupt_while_judging_keeps_the_draws(seed):
     draws, info, looks = judged_run(impatient, seed)
     assert (info.stopped, draws.n_draws) == ("interrupted", looks[-1])
     assert looks[-1] == 68
+
+
+def test_forgotten_draws_are_warm_up_that_was_longer(seed):
+    lengths = {"n_chains": 2, "n_warmup": 40, "seed": seed}
+    whole, _ = sample(problem(), SETTINGS, **lengths, n_draws=50)
+    with Chains(problem(), SETTINGS, **lengths, n_jobs=1) as chains:
+        chains.advance(60)
+        assert (chains.done, chains.n_draws) == (60, 20)
+        chains.forget()
+        assert chains.n_draws == 0
+        chains.advance_to(90)
+    draws, info = chains.collect("n_draws")
+    assert info.stats["step_size"].shape == (2, 30)
+    np.testing.assert_array_equal(draws.log_posterior, whole.log_posterior[:, 20:])
 
 
 def test_the_bar_counts_up_to_a_total_that_moves(capsys, monkeypatch):
