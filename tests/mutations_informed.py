@@ -14,7 +14,7 @@ SWEEP = "core/exploring.py"
 
 RATIO = "tests/test_informed.py -k test_ratio"
 CHOICES = "tests/test_informed.py -k test_choices"
-DRAWS = "tests/test_informed.py -k drawn"
+DRAWS = "tests/test_informed.py -k test_rules_are_drawn"
 UNIT = "tests/test_informed.py"
 SIGMA = "tests/test_noise.py"
 POSTERIOR = "tests/test_informed_posterior.py -k test_posterior"
@@ -216,7 +216,7 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         RATIO,
     ),
     # ------------------------------------------------------------------ densities of rules
-    ("scan: share of cells by width", SCAN, CELL, "share = work.weight[c] / total", DRAWS),
+    ("scan: share of cells by width", SCAN, CELL, "share = work.weight[c] / total", RATIO),
     ("scan: width of a cell", SCAN, "    return share / width\n", "    return share\n", RATIO),
     (
         "scan: cells by width drawn more often than counted",
@@ -319,17 +319,16 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         SIGMA,
     ),
     (
-        "sigma: interval not placed at random",
+        "sigma: the interval shrinks on the wrong side",
         NOISE,
-        "low = u - WIDTH * rng.random()",
-        "low = u",
+        "        if proposal < u:\n",
+        "        if proposal > u:\n",
         SIGMA,
     ),
     (
-        "sigma: prior of the means left in the recovered sums",
+        "sigma: prior of the means left out",
         NOISE,
-        "        work.inverse[a, a] -= variance / (model.leaf_prior.mu_sd"
-        " * model.leaf_prior.mu_sd)\n",
+        "        work.gram[a, a] += prior_precision\n",
         "",
         SIGMA,
     ),
