@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-long test-mutations test-numpyro bench clean
+.PHONY: help demo docs test test-long test-mutations test-numpyro bench bench-mixing clean
 
 help:
 	@echo "make demo       fit on real data and look at the result"
@@ -12,7 +12,9 @@ help:
 	@echo "make test-long  the statistical tests that take longer"
 	@echo "make test-mutations  break each term on purpose and see its test fail (an hour)"
 	@echo "make test-numpyro    NUTS against NumPyro's (installs JAX)"
+	@echo "make docs       the documentation as web pages, in build/docs"
 	@echo "make bench      the measurements quoted in the README"
+	@echo "make bench-mixing    how soon ten chains agree, beside other samplers (15 minutes)"
 	@echo "make clean      remove the environment and everything made here"
 
 # The stamps are older than pyproject.toml when the dependencies may have changed.
@@ -51,8 +53,16 @@ test-numpyro: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --editable ".[dev,numpyro]"
 	$(BIN)/python -m pytest -m numpyro
 
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	@echo "open build/docs/index.html"
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+bench-mixing: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --editable ".[dev,bench]"
+	$(BIN)/python -m benchmarks mixing cgm20
 
 clean:
 	rm -rf $(VENV) build dist demo-output bench-output paper-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

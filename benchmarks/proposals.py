@@ -58,7 +58,7 @@ def smc_seconds() -> float:
 def ours(method: str, X: np.ndarray, y: np.ndarray, classes: bool) -> Callable[[int], int]:
     """A function that runs n kept draws and returns the number of proposals made."""
     problem = make_problem(X, y, classes)
-    settings = Settings(method=method, proposals=THINNING)
+    settings = Settings(method=method, moves="prior", proposals=THINNING)
 
     def measure(n: int) -> int:
         lengths = {"n_chains": 1, "n_warmup": 0, "n_draws": n, "n_jobs": 1}

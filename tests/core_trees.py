@@ -40,6 +40,19 @@ def random_tree(rng: np.random.Generator, n_features: int, n_splits: int, obliqu
     return tree
 
 
+def random_chain(rng: np.random.Generator, n_features: int, n_splits: int) -> Tree:
+    """Each split but the last has one leaf, left or right: as deep as a tree of its size can be."""
+    tree = empty_tree(MAX_LEAVES, 0)
+    node = 0
+    for _ in range(n_splits):
+        grow(tree, node)
+        tree.threshold[node] = rng.uniform(0.05, 0.95)
+        tree.feature[node] = rng.integers(n_features)
+        node += int(rng.integers(1, 3))  # both children are leaves: i + 1 and i + 2
+    tree.sigma[0] = rng.uniform(0.3, 1.5)
+    return tree
+
+
 def to_reference(tree: Tree) -> ReferenceTree:
     n = int(tree.n_nodes[0])
     size = tree.size[:n]

@@ -104,7 +104,7 @@ def fake_info(n_chains: int, n_draws: int) -> RunInfo:
             "step_size": np.full(shape, 0.25),
         },
         seconds=1.5,
-        interrupted=False,
+        stopped="n_draws",
     )
 
 

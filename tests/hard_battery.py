@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from hamiltree.core import hard_moves
+from hamiltree.core.hard_moves import HardModel, HardState
 from hamiltree.core.predict import Forest, tree_predictions
 from hamiltree.draws import Draws, RunInfo
 from hamiltree.run import Problem, sample
+from hamiltree.samplers.hard import make_state
 from hamiltree.settings import Settings
 
 from .reference.enumerate_hard import HardPrior, Label, Leaves, Toy, labels_of
@@ -17,6 +20,7 @@ from .reference.stats import MeanTest, TotalVariation, compare_means, total_vari
 ROWS = np.array(
     [[0.1, 0.2], [0.1, 0.5], [0.4, 0.2], [0.4, 0.9], [0.7, 0.5], [0.9, 0.2], [0.9, 0.9], [0.7, 0.9]]
 )
+MORE_ROWS = np.random.default_rng(8).integers(0, [4, 7, 20], size=(16, 3)) / [3, 6, 19]
 CLASSES = np.array([0, 1, 1, 0, 0, 1, 2, 0])
 TARGET = np.array([0.3, -1.2, 0.8, 0.1, 2.0, -0.4, 1.1, 0.6])
 LEAVES = {
@@ -49,6 +53,7 @@ def settings_of(toy: Toy, **overrides: object) -> Settings:
         "variance_prior": leaves.variance_prior,
         "mean_prior": leaves.mean_prior,
         "variance": "common" if leaves.common else "leaf",
+        "moves": "prior",
         "proposals": 12,
         "triples": 2,
         **overrides,
@@ -102,6 +107,31 @@ def at_rows(toy: Toy, draws: Draws) -> dict[str, np.ndarray]:
     names = ("fitted", "log sd")[: out.shape[-1]]
     rows = range(len(toy.X))
     return {f"{name} {i}": out[:, :, i, k] for k, name in enumerate(names) for i in rows}
+
+
+def assert_known(model: HardModel, state: HardState) -> None:
+    """What a chain carries along with its tree equals what is computed from scratch."""
+    fresh = make_state(model)
+    for mine, theirs in zip(fresh.tree, state.tree, strict=True):
+        mine[...] = theirs
+    assert hard_moves.settle(
+        model, fresh.tree, fresh.cells, 0, np.nan, fresh.spare, fresh.rule_work
+    )
+    n = int(state.tree.n_nodes[0])
+    leaf = state.tree.size[:n] == 1
+    for name in ("start", "stop", "stats", "part", "can_split"):
+        mine, theirs = getattr(fresh.cells, name)[:n], getattr(state.cells, name)[:n]
+        keep = leaf if name == "part" else np.ones(n, bool)
+        np.testing.assert_allclose(mine[keep], theirs[keep], atol=1e-12)
+    for i in range(n):
+        a, b = fresh.cells.start[i], fresh.cells.stop[i]
+        assert set(fresh.cells.rows[a:b]) == set(state.cells.rows[a:b])
+    np.testing.assert_allclose(
+        hard_moves.log_marginal(model, fresh.tree, fresh.cells), state.log_like[0]
+    )
+    np.testing.assert_allclose(
+        hard_moves.log_tree_prior(model.shape, fresh.tree, fresh.cells), state.log_prior[0]
+    )
 
 
 def prior_functionals(

@@ -195,6 +195,20 @@ MUTANTS = [
         "tests/test_likelihoods.py -k gradient",
     ),
     Mutant(
+        "gradient from sums: the last leaf's tangent left out",
+        "core/collapsed.py",
+        "(work.moment[k, j] - work.moment[last, j])",
+        "work.moment[k, j]",
+        "tests/test_likelihoods.py -k gradient",
+    ),
+    Mutant(
+        "gradient from sums: leaves right of a split taken for left ones",
+        "core/collapsed.py",
+        "shift = 0.0 if k < first_right else 1.0",
+        "shift = 0.0",
+        "tests/test_likelihoods.py -k gradient",
+    ),
+    Mutant(
         "classification: the constant of each leaf left out (as in the authors' code)",
         "core/classes.py",
         "    total = n_leaf * constant\n",

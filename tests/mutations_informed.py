@@ -326,10 +326,9 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         SIGMA,
     ),
     (
-        "sigma: prior of the means left in the recovered sums",
+        "sigma: prior of the means left out",
         NOISE,
-        "        work.inverse[a, a] -= variance / (model.leaf_prior.mu_sd"
-        " * model.leaf_prior.mu_sd)\n",
+        "        work.gram[a, a] += prior_precision\n",
         "",
         SIGMA,
     ),

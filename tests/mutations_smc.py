@@ -192,14 +192,14 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
     ),
     (
         "SMC, islands weighted by their evidence",
-        "run.py",
+        "gathering.py",
         'weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())',
         'weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max(axis=1, keepdims=True))\n    weight /= weight.sum(axis=1, keepdims=True)',
         TESTS,
     ),
     (
         "SMC, log of the mean over islands",
-        "run.py",
+        "gathering.py",
         "np.log(np.exp(log_weight - top).sum(axis=1).mean())",
         "np.log(np.exp(log_weight - top).sum(axis=1)).mean()",
         TESTS,

@@ -13,6 +13,8 @@ from hamiltree.settings import Settings
 
 from .hard_battery import (
     LEAVES,
+    MORE_ROWS,
+    assert_known,
     judge,
     labels_by_chain,
     make_toy,
@@ -29,7 +31,6 @@ SHORT = [("uniform", "classes"), ("uniform", "regression"), ("uniform", "common"
 SHORT += [("gap", "classes"), ("uniform01", "regression")]
 LONG = [(k, v) for k in ("uniform", "gap", "uniform01") for v in LEAVES if (k, v) not in SHORT]
 EXACT = [*SHORT, *(pytest.param(*case, marks=pytest.mark.long) for case in LONG)]
-MORE_ROWS = np.random.default_rng(8).integers(0, [4, 7, 20], size=(16, 3)) / [3, 6, 19]
 
 
 def toy_of(kind: str, leaves: str, **prior: object) -> Toy:
@@ -84,32 +85,11 @@ def test_the_chain_knows_its_tree(kind, leaves, rng):
     problem = (np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
     chain = build_cgm(*problem, settings_of(toy), 0).start(rng)
     model, state = chain.model, chain.loop.state
-    fresh = build_cgm(*problem, settings_of(toy), 0).start(rng).loop.state
     assert hard_record.start_tree(model, state, rng)
     accepted = 0
     for move in rng.integers(0, 4, 1500):
         accepted += hard_moves.attempt(model, state, int(move), rng)
-        for mine, theirs in zip(fresh.tree, state.tree, strict=True):
-            mine[...] = theirs
-        fresh.cells.rows[:] = np.arange(len(toy.X))
-        assert hard_moves.settle(
-            model, fresh.tree, fresh.cells, 0, np.nan, fresh.spare, fresh.rule_work
-        )
-        n = int(state.tree.n_nodes[0])
-        for name in ("start", "stop", "stats", "part", "can_split"):
-            mine, theirs = getattr(fresh.cells, name)[:n], getattr(state.cells, name)[:n]
-            internal = state.tree.size[:n] > 1
-            keep = ~internal if name == "part" else np.ones(n, bool)
-            np.testing.assert_allclose(mine[keep], theirs[keep], atol=1e-12)
-        for i in range(n):
-            a, b = fresh.cells.start[i], fresh.cells.stop[i]
-            assert set(fresh.cells.rows[a:b]) == set(state.cells.rows[a:b])
-        np.testing.assert_allclose(
-            hard_moves.log_marginal(model, fresh.tree, fresh.cells), state.log_like[0]
-        )
-        np.testing.assert_allclose(
-            hard_moves.log_tree_prior(model.shape, fresh.tree, fresh.cells), state.log_prior[0]
-        )
+        assert_known(model, state)
     assert 100 < accepted < 1500
 
 

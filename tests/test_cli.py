@@ -122,7 +122,7 @@ def test_fit_says_what_it_did(fitted):
         "[bold]Clinic[/bold]  one-hot, a column each: North, South, West",
         "ordinal: low = 0, medium = 1, high = 2",
         "The sampled trees have",
-        "R-hat",
+        "chains",
         "What next:",
     ):
         assert expected in result.stdout
@@ -278,7 +278,7 @@ def test_predict_explains_what_is_wrong(text, complaint, fitted, tmp_path):
 def test_summary(fitted):
     text = run("summary", fitted[0]).stdout
     assert "The sampled trees have" in text
-    assert "R-hat" in text
+    assert "chains" in text
     found = json.loads(run("summary", fitted[0], "--json").stdout)
     posterior = Posterior.load(fitted[0])
     assert found["diagnosis"]["sentence"] == posterior.diagnose().sentence

@@ -40,7 +40,7 @@ def fitted(estimator, X, y, n_classes, method, h, seed):
         sigma_prior=PRIOR.sigma,
     )
     problem = Problem(np.ascontiguousarray(X.T), y, n_classes)
-    lengths = {"n_chains": 2, "n_warmup": 300, "n_draws": 2000}
+    lengths = {"n_chains": 2, "n_warmup": 300, "n_draws": 500}
     draws, info = sample(problem, settings, **lengths, n_jobs=1, seed=seed)
     labels = np.arange(n_classes) if n_classes else None
     scale = Preprocessing(("x0", "x1"), np.arange(2), np.zeros(2), np.ones(2), labels)

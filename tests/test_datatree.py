@@ -83,7 +83,7 @@ def test_likelihood_of_classes_is_that_of_the_drawn_probabilities(h, seed):
     post = fake_posterior(seed, n_training=15, h=h)
     y = post.preprocessing.classes[post.training.y]
     got = post.pointwise_log_likelihood(post.training.X, y, 5)
-    drawn = post._sampled_probabilities(np.random.default_rng(5))
+    drawn = post.sampled_probabilities(np.random.default_rng(5))
     p = all_probabilities(post, drawn, post.training.X)
     for row, code in enumerate(post.training.y):
         np.testing.assert_allclose(got[:, :, row], np.log(p[:, :, row, code]), rtol=1e-9)

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hamiltree.diagnostics import diagnose
+from hamiltree.diagnostics import agree, diagnose
 from hamiltree.posterior import Posterior
 
 from .fake_draws import fake_posterior
@@ -76,6 +76,8 @@ def test_a_shifted_prediction_is_found(rng):
     assert not found.converged
     assert found.worst == "predictions"
     assert found.median_rhat < 1.01
+    assert found.median_ess > 4 * found.ess["predictions"]
+    assert f"(of the median one {np.ceil(1000 * found.median_rhat) / 1000:.3f})" in found.sentence
 
 
 def test_a_chain_stuck_at_one_size_is_named_although_its_ess_looks_fine(rng):
@@ -168,5 +170,62 @@ def test_divergences_are_counted_and_the_table_is_readable(rng):
     post.stats["divergent"][0, :7] = True
     found = diagnose(post)
     assert found.n_divergent == 7
-    assert "predictions" in str(found)
-    assert "ESS" in str(found)
+    lines = str(found).splitlines()
+    assert lines[0] == found.sentence
+    names = [line[:21].strip() for line in lines[1:]]
+    assert names == ["log_posterior", "n_leaves", "depth", "predictions, worst",
+                     "predictions, median", "accepted"]  # fmt: skip
+    assert all("R-hat" in line and "ESS" in line for line in lines[1:-1])
+    assert "grow 30%, prune 25%" in lines[-1]
+
+
+# ---------------------------------------------------------------------- runs with a target
+
+
+def after(posterior, stopped, target_rhat):
+    """The same posterior as the end of a fit with target_rhat."""
+    posterior.info = dataclasses.replace(posterior.info, stopped=stopped)
+    posterior.provenance["target_rhat"] = target_rhat
+    return posterior
+
+
+def test_chains_are_stopped_when_all_is_well_and_not_before(rng):
+    assert agree(chains(rng), 1.02)
+    assert not agree(chains(rng, n_draws=99), 1.5)
+    assert not agree(chains(rng, n_chains=2, n_draws=150), 1.5)  # 300 draws: fewer than 400
+    shifted = chains(rng)
+    shifted.monitor[1, :, 13] += 2
+    assert not agree(shifted, 1.05)
+    leaves = rng.poisson(2, (4, 500)) + 3
+    leaves[3] = 9
+    assert not agree(chains(rng, n_leaves=leaves), 10.0)  # stuck
+
+
+def test_the_sentence_says_what_ended_the_run(rng):
+    found = diagnose(after(chains(rng), "target", 1.02))
+    assert found.converged
+    assert found.sentence.endswith(", and target_rhat=1.02 is met with 500 draws a chain.")
+    found = diagnose(after(chains(rng), "interrupted", 1.02))
+    assert "interrupted at 500 draws a chain" in found.sentence
+
+
+def test_a_missed_target_is_no_convergence_though_the_usual_limit_is_met(rng):
+    values = rng.normal(size=(4, 500))
+    values[2] += 0.4
+    post = chains(rng, log_posterior=values)
+    usual = diagnose(post)
+    assert usual.converged
+    assert 1.01 < usual.rhat["log_posterior"] <= 1.05
+    strict = diagnose(after(post, "max_draws", 1.01))
+    assert not strict.converged
+    assert "above 1.01, and max_draws=500 came before target_rhat=1.01" in strict.sentence
+    assert "max_draws=1000" in strict.sentence
+
+
+def test_a_lenient_target_does_not_make_chains_agree(rng):
+    values = rng.normal(size=(4, 500))
+    values[2] += 1.5
+    found = diagnose(after(chains(rng, log_posterior=values), "target", 1.5))
+    assert not found.converged
+    assert "above 1.05, and target_rhat=1.5 is met" in found.sentence
+    assert "set target_rhat=1.01" in found.sentence

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
 from hamiltree.datasets import make_cgm
 from hamiltree.parameters import CONSTRAINTS, DOCS, SETTING_NAMES
+from hamiltree.posterior import Posterior
 from hamiltree.settings import METHODS, PRESETS
 
 SHORT = {"n_chains": 2, "n_warmup": 50, "n_draws": 30, "random_state": 7}
@@ -271,7 +272,7 @@ def test_an_interrupted_run_keeps_its_draws_and_says_so(monkeypatch):
 
     def interrupted(*args, **kwargs):
         draws, info = sample(*args, **{**kwargs, "n_draws": 5})
-        return draws, replace(info, interrupted=True)
+        return draws, replace(info, stopped="interrupted")
 
     sample = run.sample
     monkeypatch.setattr(run, "sample", interrupted)
@@ -279,6 +280,64 @@ def test_an_interrupted_run_keeps_its_draws_and_says_so(monkeypatch):
     with pytest.warns(UserWarning, match="interrupted: kept the 5 of 30 draws a chain"):
         model = BayesianTreeClassifier(**SHORT).fit(X, y)
     assert model.predict(X).shape == (60,)
+
+
+def test_fit_goes_on_until_the_chains_agree(tmp_path):
+    X, y = grid_data()
+    lengths = {"n_chains": 4, "n_warmup": 100, "random_state": 7}
+    until = BayesianTreeClassifier(**lengths, n_draws=40, target_rhat=1.02).fit(X, y)
+    posterior = until.posterior_
+    assert posterior.info.stopped == "target"
+    assert 100 <= posterior.n_draws < 800  # one noiseless split: the chains agree soon
+    diagnosis = posterior.diagnose()
+    assert diagnosis.converged
+    assert max(diagnosis.rhat.values()) <= 1.02
+    assert min(diagnosis.ess.values()) >= 400
+    met = f"target_rhat=1.02 is met with {posterior.n_draws} draws a chain"
+    assert met in diagnosis.sentence
+    assert "ended when target_rhat was met" in posterior.summary()
+    longer = BayesianTreeClassifier(**lengths, n_draws=800).fit(X, y).posterior_
+    assert longer.info.stopped == "n_draws"
+    np.testing.assert_array_equal(
+        posterior.log_posterior, longer.log_posterior[:, : posterior.n_draws]
+    )
+    posterior.save(tmp_path / "a.nc")
+    back = Posterior.load(tmp_path / "a.nc")
+    assert (back.info.stopped, back.provenance["max_draws"]) == ("target", 800)
+    assert met in back.diagnose().sentence
+
+
+def test_fit_says_that_the_limit_came_first():
+    X, y = grid_data()
+    limits = {"target_rhat": 1.0001, "max_draws": 150}
+    advice = r"max_draws=150 came before target_rhat=1.0001; run longer: n_warmup=\d+, max_draws="
+    with pytest.warns(ConvergenceWarning, match=advice):
+        model = BayesianTreeClassifier(**SHORT, **limits).fit(X, y)
+    assert (model.posterior_.info.stopped, model.posterior_.n_draws) == ("max_draws", 150)
+    assert "ended at max_draws" in model.posterior_.summary()
+
+
+def test_impossible_goals_are_refused():
+    X, y = grid_data()
+    for wrong, message in (
+        ({"max_draws": 100}, "set target_rhat too"),
+        ({"target_rhat": 1.1, "max_draws": 20}, "max_draws=20 is smaller than n_draws=30"),
+        ({"target_rhat": 1.1, "method": "smc"}, "method='smc' .* has no R-hat"),
+        ({"target_rhat": 1.0}, "target_rhat"),
+        ({"target_rhat": 1.1, "max_draws": 0}, "max_draws"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            BayesianTreeClassifier(**SHORT | wrong).fit(X, y)
+
+
+def test_the_verdict_is_printed_where_progress_was_asked_for(capsys):
+    X, y = grid_data()
+    lengths = {"n_chains": 4, "n_warmup": 100, "n_draws": 300, "random_state": 7}
+    for progress, said in ((None, False), (True, True)):
+        model = BayesianTreeClassifier(**lengths, progress=progress).fit(X, y)
+        assert model.posterior_.diagnose().converged
+        printed = capsys.readouterr().err
+        assert (model.posterior_.diagnose().sentence in printed) == said
 
 
 def test_nothing_is_predicted_before_fit():
@@ -316,7 +375,8 @@ def test_every_setting_has_its_parameter():
     known = set(BayesianTreeClassifier().get_params()) | set(BayesianTreeRegressor().get_params())
     assert known == set(CONSTRAINTS) == set(DOCS)
     assert set(PRESETS["paper"]) <= known
-    run_itself = {"preset", "n_chains", "n_warmup", "n_draws", "n_jobs", "random_state", "progress"}
+    run_itself = {"preset", "n_chains", "n_warmup", "n_draws", "target_rhat", "max_draws"}
+    run_itself |= {"n_jobs", "random_state", "progress"}
     assert known - set(SETTING_NAMES) == run_itself | {"standardize"}
     if {"cgm", "wu", "smc"} & set(METHODS):
         # Settings of samplers that cannot be chosen need no parameter; once they can, they do.

@@ -136,7 +136,7 @@ def test_acceptance_counts_the_whole_chain_and_staying():
             "warmup": {"grow": counts(1, 2), "stay": counts(3, 3), "feature": counts(0, 90)},
             "sampling": {"grow": counts(0, 5), "stay": counts(10, 10), "iteration": counts(1, 1)},
         },
-        stats={}, seconds=0.0, interrupted=False,
+        stats={}, seconds=0.0, stopped="n_draws",
     )  # fmt: skip
     values = measures.acceptance_measures(info)
     assert values["acceptance_pct"] == pytest.approx(100 * 14 / 20)

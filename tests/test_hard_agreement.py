@@ -50,7 +50,7 @@ def test_cgm_and_hmc_df_agree_on_a_classification_problem(seed):
     found = []
     for k, options in enumerate(
         (
-            {"method": "cgm", "rule_prior": "uniform01", "proposals": 40},
+            {"method": "cgm", "rule_prior": "uniform01", "moves": "prior", "proposals": 40},
             {"method": "hmc-df", "h": 0.0},
         )
     ):

@@ -24,7 +24,7 @@ from .reference.stats import compare_means, total_variation
 
 LEVEL = 1e-5  # some 15 tests in each of 140 cases, long ones included: a false alarm in 50 runs
 TIMES = {"regrow": 2}  # it costs as much as several others
-MOVES = ("grow", "insert", "change", "regrow", "transpose", "swap", "relocate")
+MOVES = ("grow", "insert", "change", "regrow", "transpose", "swap", "relocate", "rotate")
 
 
 def rotated(settings, period):

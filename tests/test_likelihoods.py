@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy import special
 
-from hamiltree.core.buffers import CLASSES, COLLAPSED, MEANS
+from hamiltree.core.buffers import (
+    CLASSES,
+    COLLAPSED,
+    MEANS,
+    PAIRS_A_SPLIT,
+    PAIRS_A_SPLIT_KEPT,
+)
 from hamiltree.core.classes import digamma
 from hamiltree.core.jit import kernel
 from hamiltree.core.priors import log_prior
@@ -19,7 +25,7 @@ from hamiltree.core.target import (
     unconstrain,
 )
 
-from .core_trees import PRIOR, random_model, random_tree, to_reference
+from .core_trees import PRIOR, random_chain, random_model, random_tree, to_reference
 from .reference.model import (
     log_likelihood_class,
     log_likelihood_collapsed,
@@ -109,6 +115,19 @@ def test_gradient_matches_central_differences(family, oblique, h, n_rows, rng):
             assert error <= 1e-5 * (1 + abs(grad[j])), (j, grad[j], differences)
 
 
+def check_gradient_with_room(room, model, tree, work):
+    """With room for so much of the routing, value and gradient are those that ``work`` gives."""
+    less = work._replace(psi=np.zeros(room), reach=np.zeros(room))
+    n = dimension(model, tree)
+    u, expected, gradient = np.zeros(n), np.zeros(n), np.zeros(n)
+    unconstrain(model, tree, u)
+    value = log_density_and_gradient(u, expected, (model, tree, work))
+    assert log_density_and_gradient(u, gradient, (model, tree, less)) == pytest.approx(
+        value, rel=1e-12
+    )
+    np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("oblique", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_large_data_take_the_other_way_to_the_same_gradient(family, oblique, rng):
@@ -119,15 +138,35 @@ def test_large_data_take_the_other_way_to_the_same_gradient(family, oblique, rng
     )
     room = tree.size.size * BLOCK  # of one block: the least that a run has
     assert tree.n_nodes[0] * model.data.columns.shape[1] > room
-    small = work._replace(psi=np.zeros(room), reach=np.zeros(room))
-    n = dimension(model, tree)
-    u, kept, again = np.zeros(n), np.zeros(n), np.zeros(n)
-    unconstrain(model, tree, u)
-    value = log_density_and_gradient(u, kept, (model, tree, work))
-    assert log_density_and_gradient(u, again, (model, tree, small)) == pytest.approx(
-        value, rel=1e-12
-    )
-    np.testing.assert_allclose(again, kept, rtol=1e-9, atol=1e-9)
+    check_gradient_with_room(room, model, tree, work)
+
+
+@pytest.mark.parametrize("saturated", [False, True])
+@pytest.mark.parametrize("h", [1e-3, 1e-2, 1e-1])
+@pytest.mark.parametrize("family", ["classes", "means integrated out"])
+def test_gradient_from_sums_is_that_of_a_second_pass(family, h, saturated, rng):
+    """A tree of a size for which the room for the routing decides between the two ways."""
+    n_leaf = {"classes": 8, "means integrated out": 6}[family]
+    code = FAMILIES[family]
+    for _ in range(5):
+        tree = random_chain(rng, 3, n_leaf - 1)
+        pairs = int(tree.depth[: tree.n_nodes[0]][tree.size[: tree.n_nodes[0]] == 1].sum())
+        assert PAIRS_A_SPLIT_KEPT[code] < pairs / (n_leaf - 1) <= PAIRS_A_SPLIT[code]
+        model, work, _, _ = random_model(rng, code, tree, n_rows=2 * BLOCK + 5, n_features=3, h=h)
+        if saturated:
+            model.data.columns[:] = np.round(model.data.columns)
+            tree.threshold[tree.size > 1] = 0.5
+        room = tree.n_nodes[0] * BLOCK  # for one block; ``work`` has it for all
+        assert room < tree.n_nodes[0] * model.data.columns.shape[1] <= work.psi.size
+        check_gradient_with_room(room, model, tree, work)
+
+
+def test_buffers_start_with_a_cache_line(rng):
+    tree = random_tree(rng, 3, 2, oblique=False)
+    model, work, _, _ = random_model(rng, COLLAPSED, tree, n_rows=40, n_features=3, h=0.1)
+    for array in (model.data.columns, model.data.y, work.psi, work.reach, work.adjoint):
+        assert array.ctypes.data % 64 == 0
+        assert array.flags.c_contiguous
 
 
 def test_gradient_with_saturated_rows(rng):

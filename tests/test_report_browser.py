@@ -179,7 +179,8 @@ def test_pointing_at_a_node_shows_its_rows_counts_and_certainty(opened, iris):
     assert f"{root['feature']} ≤ {root['threshold']:.3f}?" in card
     assert "150 rows" in card
     assert "setosa 50, versicolor 50, virginica 50" in card
-    assert f"{root['certainty']:.0%}".removesuffix("%") in card
+    rounded = "over 99" if 0.995 <= root["certainty"] < 1 else f"{100 * root['certainty']:.0f}"
+    assert rounded in card
     leaf = figure.locator(".node.leaf").first
     leaf.hover()
     node = root

@@ -11,9 +11,10 @@ import time
 import numpy as np
 import pytest
 
+import hamiltree.progress as progress_module
 import hamiltree.run as run_module
 from hamiltree.core.record import make_block
-from hamiltree.run import Problem, sample
+from hamiltree.run import Chains, Goal, Problem, sample
 from hamiltree.samplers.rjhmc import RJHMC
 from hamiltree.settings import Settings, resolve
 
@@ -117,8 +118,9 @@ def test_recorded_densities_are_those_of_the_recorded_trees(name, leaf_means, h,
 
 
 def test_statistics_and_tallies(seed):
+    settings = dataclasses.replace(SETTINGS, moves="prior")
     draws, info = sample(
-        problem("regression"), SETTINGS, n_chains=2, n_warmup=100, n_draws=80, seed=seed
+        problem("regression"), settings, n_chains=2, n_warmup=100, n_draws=80, seed=seed
     )
     assert set(info.stats) == {"divergent", "nuts_depth", "step_size", "accept_stat", "n_gradients"}
     for value in info.stats.values():
@@ -148,7 +150,7 @@ def test_interrupt_keeps_the_draws(seed, monkeypatch):
         problem(), SETTINGS, n_chains=2, n_warmup=50, n_draws=2_000_000, n_jobs=2, seed=seed
     )
     assert time.perf_counter() - started < 20
-    assert info.interrupted
+    assert info.stopped == "interrupted"
     assert 0 < draws.n_draws < 2_000_000
     again, _ = sample(
         problem(), SETTINGS, n_chains=2, n_warmup=50, n_draws=min(draws.n_draws, 200), seed=seed
@@ -162,6 +164,93 @@ def test_interrupt_in_warm_up_says_that_nothing_is_kept(seed, monkeypatch):
     threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt, match="warm-up"):
         sample(problem(), SETTINGS, n_chains=2, n_warmup=2_000_000, n_draws=10, seed=seed)
+
+
+# ---------------------------------------------------------------------- run, judge, go on
+
+
+def judged_run(enough, seed, *, max_draws=400, n_draws=30, n_jobs=2, method="hmc-df"):
+    """A run towards a goal, and the numbers of draws at which it was judged."""
+    looks = []
+
+    def look(draws, info):
+        looks.append(draws.n_draws)
+        return enough(draws, info)
+
+    settings = dataclasses.replace(SETTINGS, method=method)
+    draws, info = sample(
+        problem(), settings, n_chains=2, n_warmup=40, n_draws=n_draws,
+        goal=Goal(look, max_draws), n_jobs=n_jobs, seed=seed,
+    )  # fmt: skip
+    return draws, info, looks
+
+
+@pytest.mark.parametrize("method", ["hmc-df", "cgm"])
+def test_a_run_that_stops_early_has_the_first_draws_of_a_longer_one(method, seed):
+    settings = dataclasses.replace(SETTINGS, method=method)
+    whole, _ = sample(problem(), settings, n_chains=2, n_warmup=40, n_draws=200, seed=seed)
+    for n_jobs, stop_at in ((1, 30), (2, 60), (2, 150)):
+        draws, info, _ = judged_run(
+            lambda draws, info, n=stop_at: draws.n_draws >= n, seed, n_jobs=n_jobs, method=method
+        )
+        n = draws.n_draws
+        assert info.stopped == "target"
+        assert stop_at <= n < 1.5 * stop_at + 1
+        np.testing.assert_array_equal(draws.log_posterior, whole.log_posterior[:, :n])
+        np.testing.assert_array_equal(draws.n_leaves, whole.n_leaves[:, :n])
+        for chain in range(2):  # and the trees themselves
+            mine, theirs = chain * n, chain * whole.n_draws
+            nodes = draws.node_offset[mine + n] - draws.node_offset[mine]
+            np.testing.assert_array_equal(
+                draws.size[draws.node_offset[mine] :][:nodes],
+                whole.size[whole.node_offset[theirs] :][:nodes],
+            )
+
+
+def test_steps_grow_with_the_run_and_end_at_the_limit(seed):
+    draws, info, looks = judged_run(lambda draws, info: False, seed, max_draws=400)
+    assert looks == [30, 45, 68, 102, 153, 230, 345, 400]
+    assert (info.stopped, draws.n_draws) == ("max_draws", 400)
+    assert all(stat.shape == (2, 400) for stat in info.stats.values())
+    draws, info, looks = judged_run(lambda draws, info: True, seed)
+    assert (info.stopped, looks) == ("target", [30])
+    plain, info = sample(problem(), SETTINGS, n_chains=2, n_warmup=40, n_draws=30, seed=seed)
+    assert info.stopped == "n_draws"
+    assert same(plain, draws)
+
+
+def test_an_interrupt_while_judging_keeps_the_draws(seed):
+    def impatient(draws, info):
+        if draws.n_draws > 60:
+            raise KeyboardInterrupt
+        return False
+
+    draws, info, looks = judged_run(impatient, seed)
+    assert (info.stopped, draws.n_draws) == ("interrupted", looks[-1])
+    assert looks[-1] == 68
+
+
+def test_forgotten_draws_are_warm_up_that_was_longer(seed):
+    lengths = {"n_chains": 2, "n_warmup": 40, "seed": seed}
+    whole, _ = sample(problem(), SETTINGS, **lengths, n_draws=50)
+    with Chains(problem(), SETTINGS, **lengths, n_jobs=1) as chains:
+        chains.advance(60)
+        assert (chains.done, chains.n_draws) == (60, 20)
+        chains.forget()
+        assert chains.n_draws == 0
+        chains.advance_to(90)
+    draws, info = chains.collect("n_draws")
+    assert info.stats["step_size"].shape == (2, 30)
+    np.testing.assert_array_equal(draws.log_posterior, whole.log_posterior[:, 20:])
+
+
+def test_the_bar_counts_up_to_a_total_that_moves(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, to rich
+    with progress_module.progress_bar(True, unit="iterations") as report:
+        report(100, 200)
+        report(100, 1300)
+        time.sleep(0.3)  # it is drawn ten times a second
+    assert "200 of 1,300 iterations" in capsys.readouterr().err
 
 
 def test_zero_warm_up_runs(seed):
@@ -233,11 +322,11 @@ def test_biased_acceptance_can_be_kept(seed):
 
 
 def test_compilation_is_announced_when_it_takes_long(capsys, monkeypatch):
-    monkeypatch.setattr(run_module, "ANNOUNCE_AFTER", 0.05)
-    with run_module._announced_compilation():
+    monkeypatch.setattr(progress_module, "ANNOUNCE_AFTER", 0.05)
+    with progress_module.announced_compilation():
         time.sleep(0.2)
     assert "compiling" in capsys.readouterr().err
-    with run_module._announced_compilation():
+    with progress_module.announced_compilation():
         pass
     time.sleep(0.2)
     assert capsys.readouterr().err == ""

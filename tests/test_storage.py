@@ -53,7 +53,7 @@ def test_round_trip(oblique, n_classes, roots, seed, tmp_path):
     for name, stat in post.stats.items():
         same(back.stats[name], stat)
     assert back.acceptance_table() == post.acceptance_table()
-    assert (back.info.seconds, back.info.interrupted, back.log_evidence) == (1.5, False, None)
+    assert (back.info.seconds, back.info.stopped, back.log_evidence) == (1.5, "n_draws", None)
     same(back.monitor, post.monitor)
     same(back.predict_mean(fake_rows(10)), post.predict_mean(fake_rows(10)))
 
@@ -101,14 +101,14 @@ def test_tuples_infinities_and_many_names_come_back(tmp_path):
     settings = dataclasses.replace(
         post.settings, class_prior=(0.5, 1.0, 2.0), feature_prior=(1.0, 2.0, 3.0, 4.0)
     )
-    info = dataclasses.replace(post.info, log_evidence=-np.inf, interrupted=True)
+    info = dataclasses.replace(post.info, log_evidence=-np.inf, stopped="interrupted")
     provenance = {"n_warmup": np.int64(5), "seed": None}
     Posterior(post.draws, info, scale, settings, provenance=provenance).save(tmp_path / "a.nc")
     back = Posterior.load(tmp_path / "a.nc")
     assert back.preprocessing.feature_names == names
     assert back.settings == settings
     assert back.log_evidence == -np.inf
-    assert back.info.interrupted
+    assert back.info.stopped == "interrupted"
     assert back.provenance == {"n_warmup": 5, "seed": None}
     assert back.monitor is None
 

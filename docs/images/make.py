@@ -20,12 +20,13 @@ def main() -> None:
     matplotlib.use("Agg")
     warnings.simplefilter("ignore", ConvergenceWarning)
     data = load_bcw(as_frame=True)
-    X, X_test, y, y_test = train_test_split(
-        data.data, data.target_names[data.target], test_size=0.3, random_state=0
-    )
+    X, y = data.data, data.target_names[data.target]
     biopsies = BayesianTreeClassifier(random_state=0, n_jobs=-1).fit(X, y).posterior_
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, random_state=0)
+    on_part = BayesianTreeClassifier(random_state=0, n_jobs=-1).fit(X, y).posterior_
     cgm, cgm_test = make_cgm(400, random_state=0), make_cgm(120, random_state=1)
     numbers = BayesianTreeRegressor(random_state=0, n_jobs=-1).fit(cgm.data, cgm.target).posterior_
+    print(biopsies.best_tree().to_text())
     biopsies.best_tree().plot()
     save("best-tree")
     plots.plot_trace(biopsies)
@@ -42,7 +43,7 @@ def main() -> None:
     save("partial-dependence")
     plots.plot_similarity(biopsies)
     save("similarity")
-    plots.plot_calibration(biopsies, X_test, y_test)
+    plots.plot_calibration(on_part, X_test, y_test)
     save("calibration")
     plots.plot_predictions(numbers, cgm_test.data, cgm_test.target)
     save("predictions")

@@ -50,25 +50,23 @@ class SplitCensus:
     """
 
     def __init__(self, draws: Draws, columns: FloatArray) -> None:
-        if draws.weights.shape[1]:
-            columns = columns[:, evenly(columns.shape[1], ROWS_COMPARED)]
-            chosen = evenly(draws.n_chains * draws.n_draws, OBLIQUE_DRAWS)
-            weights = draws.weights_of_draws.ravel()[chosen]
-            draws = take(draws, chosen)
-            self._weights = weights / weights.sum()
-        else:
-            self._weights = draws.weights_of_draws.ravel()
-        self._draws = draws
-        self._columns = np.sort(columns, axis=1) if not draws.weights.shape[1] else columns
-        self._tree_of_split = np.repeat(np.arange(self._weights.size), draws.n_leaves.ravel() - 1)
-        if draws.weights.shape[1]:
+        weights = draws.weights_of_draws.ravel()
+        self._oblique = draws.weights.shape[1] > 0
+        if self._oblique:
+            chosen = evenly(weights.size, OBLIQUE_DRAWS)
+            draws, weights = take(draws, chosen), weights[chosen]
+            self._columns = columns[:, evenly(columns.shape[1], ROWS_COMPARED)]
             self._sides = self._side(draws.weights, draws.threshold)
         else:
+            self._columns = np.sort(columns, axis=1)
+            self._feature = draws.feature
             self._ranks = self._rank(draws.feature, draws.threshold)
+        self._weights = weights / weights.sum()
+        self._tree_of_split = np.repeat(np.arange(weights.size), draws.n_leaves.ravel() - 1)
 
     def certainty(self, tree: Tree) -> FloatArray:
         """Posterior share of the trees that have a split like it, for each split of ``tree``."""
-        alike = self._alike_oblique(tree) if tree.weights.shape[1] else self._alike(tree)
+        alike = self._alike_oblique(tree) if self._oblique else self._alike(tree)
         shares = np.zeros(len(tree.threshold))
         for split, matches in enumerate(alike):
             has = np.zeros(self._weights.size, dtype=bool)
@@ -79,7 +77,7 @@ class SplitCensus:
     def _alike(self, tree: Tree) -> Iterator[NDArray[np.bool_]]:
         ranks = self._rank(tree.feature, tree.threshold)
         for feature, rank in zip(tree.feature, ranks, strict=True):
-            yield (self._draws.feature == feature) & (np.abs(self._ranks - rank) <= NEARBY + 1e-12)
+            yield (self._feature == feature) & (np.abs(self._ranks - rank) <= NEARBY + 1e-12)
 
     def _alike_oblique(self, tree: Tree) -> Iterator[NDArray[np.bool_]]:
         for side in self._side(tree.weights, tree.threshold):

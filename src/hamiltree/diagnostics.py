@@ -15,18 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .draws import FloatArray, IntArray
+from .verdict import (
+    RHAT_LIMIT,
+    TARGET_ESS,
+    Evidence,
+    badness,
+    judge_chains,
+    judge_particles,
+    number,
+)
 
 if TYPE_CHECKING:
     from .posterior import Posterior
 
-RHAT_GOOD = 1.01
-"""The usual standard for final results: chains at or below it agree well."""
-RHAT_LIMIT = 1.05
-"""Above it a fit warns; in between, the sentence says how to get to 1.01."""
-MIN_DRAWS = 100
-"""Draws a chain below which R-hat itself is too noisy to mean anything."""
-MIN_ESS = 100.0
-"""Effective draws, over all chains, below which posterior means are not to be trusted."""
+_ENDED = {
+    "n_draws": "",
+    "target": ", ended when target_rhat was met",
+    "max_draws": ", ended at max_draws",
+    "interrupted": ", interrupted",
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,8 @@ class Diagnosis:
     worst: str
     """The quantity with the largest R-hat."""
     median_rhat: float
-    """Over all quantities, with each monitored row as one."""
+    """Of the predictions, the median over the monitored rows; NaN without any."""
+    median_ess: float
     stuck: tuple[int, ...]
     """Chains that never moved while they, or others, should have."""
     n_divergent: int
@@ -52,22 +60,61 @@ class Diagnosis:
     """Accepted share of the proposals after warm-up, by move."""
 
     def __str__(self) -> str:
-        rows = [
-            f"  {name:<14} R-hat {_number(self.rhat[name])}   ESS {self.ess[name]:.0f}"
-            for name in self.rhat
-        ]
-        return "\n".join([self.sentence, *rows])
+        rows = [(name, self.rhat[name], self.ess[name]) for name in self.rhat]
+        if "predictions" in self.rhat:
+            rows[-1] = ("predictions, worst", *rows[-1][1:])
+            rows.append(("predictions, median", self.median_rhat, self.median_ess))
+        lines = [f"  {name:<20} R-hat {number(r)}   ESS {ess:.0f}" for name, r, ess in rows]
+        if self.acceptance:
+            lines.append(f"  {'accepted':<20} {accepted_shares(self.acceptance)}")
+        return "\n".join([self.sentence, *lines])
 
 
 def diagnose(posterior: Posterior) -> Diagnosis:
     """Judge a posterior; see ``Diagnosis``.
 
     Converged means: at least 100 draws a chain, no stuck chain, every R-hat at most 1.05 and
-    every effective sample size at least 100. The parts of a single chain are compared with each
-    other, which cannot show that it missed a mode: the sentence says so. Particles are no chains:
-    they have no R-hat (NaN), and are judged by the effective numbers of their weights and of the
-    first particles that they descend from.
+    every effective sample size at least 100; after a fit with ``target_rhat``, every R-hat at most
+    that and every effective sample size at least 400. The parts of a single chain are compared
+    with each other, which cannot show that it missed a mode: the sentence says so. Particles are no
+    chains: they have no R-hat (NaN), and are judged by the effective numbers of their weights and
+    of the first particles that they descend from.
     """
+    even = np.allclose(posterior.weights, 1 / posterior.weights.size, rtol=1e-6)
+    if posterior.log_evidence is not None or not even:
+        effective = _effective_particles(posterior)
+        found = _evidence(posterior, particles=min(effective))
+        converged, sentence = judge_particles(posterior.weights.shape, *effective)
+    else:
+        found = _evidence(posterior)
+        converged, sentence = judge_chains(found)
+    return Diagnosis(
+        converged=converged,
+        sentence=sentence,
+        rhat=found.rhat,
+        ess=found.ess,
+        worst=found.worst,
+        median_rhat=found.median_rhat,
+        median_ess=found.median_ess,
+        stuck=found.stuck,
+        n_divergent=int(np.sum(posterior.stats.get("divergent", np.zeros(1)))),
+        acceptance=posterior.acceptance,
+    )
+
+
+def agree(posterior: Posterior, target_rhat: float) -> bool:
+    """Whether chains have agreed for long enough to be stopped; for ``target_rhat`` of a fit."""
+    return _evidence(posterior).within(target_rhat, TARGET_ESS)
+
+
+def _evidence(posterior: Posterior, particles: float | None = None) -> Evidence:
+    """What the verdict is made of; ``particles``: how many draws those of SMC are worth."""
+
+    def measure(draws: FloatArray) -> tuple[float, float]:
+        if particles is not None:
+            return float("nan"), particles
+        return rank_rhat(draws), bulk_ess(draws)
+
     quantities: dict[str, FloatArray] = {
         "log_posterior": posterior.log_posterior,
         "n_leaves": posterior.n_leaves.astype(np.float64),
@@ -75,43 +122,28 @@ def diagnose(posterior: Posterior) -> Diagnosis:
     }
     if posterior.preprocessing.classes is None:
         quantities["sigma"] = posterior.sigma
-    n_scalars = len(quantities)
+    measured = {name: measure(draws) for name, draws in quantities.items()}
+    median_rhat = median_ess = float("nan")
     if posterior.monitor is not None:
-        for point in range(posterior.monitor.shape[2]):
-            quantities[f"predictions {point}"] = posterior.monitor[:, :, point]
-    even = np.allclose(posterior.weights, 1 / posterior.weights.size, rtol=1e-6)
-    weighted = posterior.log_evidence is not None or not even
-    if weighted:
-        effective = _effective_particles(posterior)
-        rhats, sizes = dict.fromkeys(quantities, np.nan), dict.fromkeys(quantities, min(effective))
-        stuck: tuple[int, ...] = ()
-    else:
-        rhats = {name: _rhat(draws) for name, draws in quantities.items()}
-        sizes = {name: _ess(draws) for name, draws in quantities.items()}
-        stuck = _stuck_chains(posterior.n_leaves, posterior.log_posterior, rhats["n_leaves"])
-    shown = list(quantities)[:n_scalars]
-    rhat, ess = {name: rhats[name] for name in shown}, {name: sizes[name] for name in shown}
-    if len(quantities) > n_scalars:
-        points = list(quantities)[n_scalars:]
-        rhat["predictions"] = max((rhats[name] for name in points), key=_badness)
-        ess["predictions"] = min(sizes[name] for name in points)
-    if weighted:
-        converged, sentence = _judge_particles(posterior.weights.shape, *effective)
-    else:
-        warmup = posterior.provenance.get("n_warmup")
-        converged, sentence = _judge_chains(
-            posterior.n_leaves.shape, warmup if isinstance(warmup, int) else None, rhat, ess, stuck
-        )
-    return Diagnosis(
-        converged=converged,
-        sentence=sentence,
+        points = [measure(point) for point in np.moveaxis(posterior.monitor, 2, 0)]
+        worst = max((rhat for rhat, _ in points), key=badness)
+        measured["predictions"] = worst, min(ess for _, ess in points)
+        median_rhat, median_ess = (float(value) for value in np.median(points, axis=0))
+    rhat = {name: pair[0] for name, pair in measured.items()}
+    leaves, density = posterior.n_leaves, posterior.log_posterior
+    stuck = _stuck_chains(leaves, density, rhat["n_leaves"]) if particles is None else ()
+    warmup, target = (posterior.provenance.get(name) for name in ("n_warmup", "target_rhat"))
+    return Evidence(
+        n_chains=posterior.n_chains,
+        n_draws=posterior.n_draws,
+        n_warmup=warmup if isinstance(warmup, int) else None,
         rhat=rhat,
-        ess=ess,
-        worst=max(rhat, key=lambda name: _badness(rhat[name])),
-        median_rhat=float(np.median(list(rhats.values()))),
+        ess={name: pair[1] for name, pair in measured.items()},
+        median_rhat=median_rhat,
+        median_ess=median_ess,
         stuck=stuck,
-        n_divergent=int(np.sum(posterior.stats.get("divergent", np.zeros(1)))),
-        acceptance=posterior.acceptance,
+        stopped=posterior.info.stopped,
+        target_rhat=target if isinstance(target, int | float) else None,
     )
 
 
@@ -134,14 +166,19 @@ def summarise(posterior: Posterior) -> str:
         apart = posterior.log_evidence_of_chains
         islands = "" if apart is None else f" (islands {', '.join(f'{v:.1f}' for v in apart[:8])})"
         lines.append(f"  log evidence   {posterior.log_evidence:.2f}{islands}")
-    moves = [f"{m} {share:.0%}" for m, share in posterior.acceptance.items() if share == share]
     if posterior.acceptance:
-        lines.append(f"  accepted       {', '.join(moves) or 'nothing proposed'}")
+        lines.append(f"  accepted       {accepted_shares(posterior.acceptance)}")
     if "divergent" in posterior.stats:
         lines.append(f"  divergences    {diagnosis.n_divergent}")
-    stopped = ", interrupted" if posterior.info.interrupted else ""
-    lines.append(f"  run time       {posterior.info.seconds:.1f} s{stopped}")
+    ended = _ENDED[posterior.info.stopped]
+    lines.append(f"  run time       {posterior.info.seconds:.1f} s{ended}")
     return "\n".join([*lines, diagnosis.sentence])
+
+
+def accepted_shares(acceptance: Mapping[str, float]) -> str:
+    """The accepted share of each move that was proposed, as text."""
+    moves = [f"{move} {share:.0%}" for move, share in acceptance.items() if share == share]
+    return ", ".join(moves) or "nothing proposed"
 
 
 def mean_sd(values: NDArray[Any], weights: FloatArray) -> str:
@@ -164,90 +201,6 @@ def _effective_particles(posterior: Posterior) -> tuple[float, float]:
         families = (first + posterior.stats["founder"]).ravel()
     by_family = np.bincount(families, weights=weights.ravel())
     return float(1 / np.sum(weights**2)), float(1 / np.sum(by_family**2))
-
-
-def _judge_particles(shape: tuple[int, ...], effective: float, families: float) -> tuple[bool, str]:
-    islands, particles = shape
-    found = (
-        f"The {islands * particles} weighted draws are worth {effective:.0f} equal ones that "
-        f"descend from about {families:.0f} first particles"
-    )
-    if min(effective, families) < MIN_ESS:
-        return False, (
-            f"{found}, and below {MIN_ESS:.0f} of either they are rough (R-hat does not judge "
-            f"particles): use more particles, such as n_draws={_round_up(10 * particles)}, and "
-            "compare the islands' evidence."
-        )
-    return True, (
-        f"{found} (R-hat does not judge particles); trees that no particle tried stay unseen."
-    )
-
-
-def _judge_chains(
-    shape: tuple[int, ...],
-    n_warmup: int | None,
-    rhat: Mapping[str, float],
-    ess: Mapping[str, float],
-    stuck: tuple[int, ...],
-) -> tuple[bool, str]:
-    """The verdict in one sentence; the gravest finding speaks."""
-    n_chains, n_draws = shape
-    worst = max(rhat, key=lambda name: _badness(rhat[name]))
-    thinnest = min(ess, key=lambda name: ess[name] if np.isfinite(ess[name]) else -1.0)
-    evidence = f"R-hat of {_words(worst)} is {_number(rhat[worst])}"
-    longer = _run_longer(n_draws, n_warmup, ess[thinnest])
-    who = "The chain" if n_chains == 1 else "The chains"
-    if n_draws < MIN_DRAWS:
-        return False, (
-            f"{who} cannot be judged: {n_draws} draws a chain are far too few; {longer}."
-        )
-    if stuck:
-        names = ", ".join(str(chain) for chain in stuck)
-        are = "Chain {} is" if len(stuck) == 1 else "Chains {} are"
-        return False, f"{are.format(names)} stuck at one tree size ({evidence}); {longer}."
-    if not rhat[worst] <= RHAT_LIMIT:
-        claim = (
-            "The parts of the chain disagree"
-            if n_chains == 1
-            else f"The {n_chains} chains do not agree"
-        )
-        return False, f"{claim}: {evidence}, above {RHAT_LIMIT}; {longer}."
-    if not ess[thinnest] >= MIN_ESS:
-        return False, (
-            f"{who} moved too little to tell: the {n_chains * n_draws} draws of "
-            f"{_words(thinnest)} are worth {ess[thinnest]:.0f} independent ones, "
-            f"fewer than {MIN_ESS:.0f}; {longer}."
-        )
-    at_most = f"every R-hat is at most {_number(rhat[worst])}, every effective sample size at least"
-    numbers = f"{at_most} {ess[thinnest]:.0f}"
-    if n_chains == 1:
-        return True, (
-            f"The parts of the chain agree ({numbers}), but one chain cannot show that it "
-            "missed a part of the posterior: use n_chains=4."
-        )
-    if rhat[worst] <= RHAT_GOOD:
-        return True, f"The {n_chains} chains agree well: {numbers}."
-    return True, (
-        f"The {n_chains} chains agree: {numbers}; for an R-hat of at most {RHAT_GOOD}, {longer}."
-    )
-
-
-def _run_longer(n_draws: int, n_warmup: int | None, ess: float) -> str:
-    """Advice that would bring the effective sample size to twice the minimum, within reason."""
-    if n_draws < MIN_DRAWS:
-        return f"run longer: n_warmup={max(500, n_warmup or 0)}, n_draws=500"
-    wanted = MIN_ESS / ess if np.isfinite(ess) and ess > 0 else 10.0
-    factor = min(max(2.0, 2 * wanted), 10.0)
-    warmup = _round_up(factor * (n_draws if n_warmup is None else n_warmup))
-    return (
-        f"run longer: n_warmup={max(500, warmup)}, n_draws={max(500, _round_up(factor * n_draws))}"
-    )
-
-
-def _round_up(n: float) -> int:
-    """To two leading digits."""
-    unit = 10 ** max(0, int(np.floor(np.log10(max(n, 1)))) - 1)
-    return int(np.ceil(n / unit) * unit)
 
 
 def _stuck_chains(
@@ -276,8 +229,8 @@ def _constant(values: FloatArray, axis: int) -> NDArray[np.bool_]:
     return still
 
 
-def _rhat(draws: FloatArray) -> float:
-    """Rank-normalised split R-hat of [chain, draw]; 1 for a constant, infinite for constants."""
+def rank_rhat(draws: FloatArray) -> float:
+    """Rank-normalised split R-hat of [chain, draw]; 1 for a constant, infinite for several."""
     if _constant(draws.ravel(), axis=0):
         return 1.0
     if draws.shape[1] < 8:
@@ -293,7 +246,7 @@ def _rhat(draws: FloatArray) -> float:
         return float(array_stats.rhat(draws))
 
 
-def _ess(draws: FloatArray) -> float:
+def bulk_ess(draws: FloatArray) -> float:
     """Bulk effective sample size of [chain, draw]; all of the draws for a constant."""
     if _constant(draws.ravel(), axis=0):
         return float(draws.size)
@@ -303,23 +256,3 @@ def _ess(draws: FloatArray) -> float:
 
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(array_stats.ess(draws))
-
-
-def _badness(rhat: float) -> float:
-    """For sorting: what could not be computed counts as worst."""
-    return np.inf if np.isnan(rhat) else rhat
-
-
-def _number(rhat: float) -> str:
-    """Rounded up, so that a value just above a limit never reads as the limit."""
-    return f"{np.ceil(rhat * 1000) / 1000:.3f}" if np.isfinite(rhat) else str(rhat)
-
-
-def _words(quantity: str) -> str:
-    return {
-        "log_posterior": "the log posterior",
-        "n_leaves": "the number of leaves",
-        "depth": "the depth",
-        "sigma": "sigma",
-        "predictions": "the worst monitored prediction",
-    }[quantity]

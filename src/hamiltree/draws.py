@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+STOPPED = ("n_draws", "target", "max_draws", "interrupted")
+"""What ends a run: the draws asked for, chains that agree, the limit on the way there, Ctrl-C."""
+
 
 @dataclass(frozen=True)
 class Draws:
@@ -120,5 +123,10 @@ class RunInfo:
     log_weight, whose exponentials add up to an island's evidence, and founder, the number of the
     first particle that this one descends from."""
     seconds: float
-    interrupted: bool
+    stopped: str
+    """What ended it, one of ``STOPPED``."""
     log_evidence: float | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        return self.stopped == "interrupted"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -23,8 +24,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import run
-from .draws import FloatArray, TrainingData, systematic
-from .parameters import CONSTRAINTS, SETTING_NAMES, check, check_positive, documented
+from .diagnostics import agree
+from .draws import Draws, FloatArray, RunInfo, TrainingData, systematic
+from .parameters import (
+    CONSTRAINTS,
+    SETTING_NAMES,
+    check,
+    check_length,
+    check_positive,
+    documented,
+)
 from .posterior import Posterior
 from .preprocess import Preprocessing, learn
 from .settings import RUN_LENGTHS, Settings, resolve
@@ -47,6 +56,8 @@ class _BayesianTree(BaseEstimator, ABC):
     n_chains: int | None = None
     n_warmup: int | None = None
     n_draws: int | None = None
+    target_rhat: float | None = None
+    max_draws: int | None = None
     h: float | None = None
     alpha_split: float | None = None
     beta_split: float | None = None
@@ -67,6 +78,7 @@ class _BayesianTree(BaseEstimator, ABC):
     moves: str | None = None
     h_init: float | None = None
     informed_moves: Sequence[str] | None = None
+    replicas: int | None = None
     index_update: str | None = None
     scheme: str | None = None
     adapt: str | None = None
@@ -97,7 +109,8 @@ class _BayesianTree(BaseEstimator, ABC):
         -------
         self
             With ``posterior_``. A ConvergenceWarning says when the chains do not agree; after
-            Ctrl-C the draws made so far are kept, with a warning.
+            Ctrl-C the draws made so far are kept, with a warning. ``posterior_.info.stopped``
+            says what ended the run: "n_draws", "target", "max_draws" or "interrupted".
         """
         rows, target = validate_data(
             self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=is_regressor(self)
@@ -107,19 +120,35 @@ class _BayesianTree(BaseEstimator, ABC):
         lengths = dict(RUN_LENGTHS[self.preset])
         lengths.update((name, n) for name in lengths if (n := getattr(self, name)) is not None)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        problem = run.Problem(columns=preprocessing.to_unit(rows), y=coded, n_classes=n_classes)
-        draws, info = run.sample(
-            problem, settings, **lengths, n_jobs=self.n_jobs, seed=seed, progress=self.progress
-        )
-        provenance = {**lengths, "seed": seed}
+        limit = check_length(self.method, lengths["n_draws"], self.target_rhat, self.max_draws)
+        provenance: dict[str, Any] = {**lengths, "seed": seed}
         known = np.asarray(target, np.float64) if n_classes == 0 else coded
         training = TrainingData(rows.copy(), known.copy())  # whatever becomes of the caller's
-        posterior = Posterior(
-            draws, info, preprocessing, settings, provenance=provenance, training=training
-        )
         monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
-        self.posterior_ = posterior.monitored_at(rows[monitored.astype(int)], n_jobs=self.n_jobs)
-        self._warn_of_the_run(lengths["n_draws"])
+
+        def posterior_of(draws: Draws, info: RunInfo) -> Posterior:
+            posterior = Posterior(
+                draws, info, preprocessing, settings, provenance=provenance, training=training
+            )
+            return posterior.monitored_at(rows[monitored.astype(int)], n_jobs=self.n_jobs)
+
+        goal = None
+        if (max_rhat := self.target_rhat) is not None:
+            provenance |= {"target_rhat": float(max_rhat), "max_draws": int(limit)}
+            goal = run.Goal(lambda *drawn: agree(posterior_of(*drawn), max_rhat), limit)
+        drawn = run.sample(
+            run.Problem(columns=preprocessing.to_unit(rows), y=coded, n_classes=n_classes),
+            settings,
+            n_chains=lengths["n_chains"],
+            n_warmup=lengths["n_warmup"],
+            n_draws=lengths["n_draws"],
+            goal=goal,
+            n_jobs=self.n_jobs,
+            seed=seed,
+            progress=self.progress,
+        )
+        self.posterior_ = posterior_of(*drawn)
+        self._tell_of_the_run(limit)
         return self
 
     def single_tree_score(self, X: ArrayLike, y: ArrayLike) -> float:
@@ -214,11 +243,12 @@ class _BayesianTree(BaseEstimator, ABC):
         check(settings, n_classes)
         return settings
 
-    def _warn_of_the_run(self, n_draws: int) -> None:
+    def _tell_of_the_run(self, limit: int) -> None:
         posterior = self.posterior_
         if posterior.info.interrupted:
+            most = f"at most {limit}" if self.target_rhat is not None else f"{limit}"
             warnings.warn(
-                f"interrupted: kept the {posterior.n_draws} of {n_draws} draws a chain that were "
+                f"interrupted: kept the {posterior.n_draws} of {most} draws a chain that were "
                 "made so far",
                 UserWarning,
                 stacklevel=4,
@@ -226,6 +256,8 @@ class _BayesianTree(BaseEstimator, ABC):
         diagnosis = posterior.diagnose()
         if not diagnosis.converged:
             warnings.warn(diagnosis.sentence, ConvergenceWarning, stacklevel=4)
+        elif self.progress:
+            print(diagnosis.sentence, file=sys.stderr)
 
 
 @documented

@@ -11,7 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .settings import INFORMED_MOVES, METHODS, MOVES, PRESETS, RUN_LENGTHS, Settings
+from .settings import (
+    INFORMED_MOVES,
+    MAX_DRAWS_FACTOR,
+    METHODS,
+    MOVES,
+    PRESETS,
+    RUN_LENGTHS,
+    Settings,
+)
 
 SETTING_NAMES = tuple(field.name for field in fields(Settings))
 ROUNDING = 1e-8  # probabilities typed as decimals sum to 1 only up to rounding
@@ -34,6 +42,8 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "n_chains": [_count, None],
     "n_warmup": [Interval(Integral, 0, None, closed="left"), None],
     "n_draws": [_count, None],
+    "target_rhat": [Interval(Real, 1, None, closed="neither"), None],
+    "max_draws": [_count, None],
     "moves": _one_of(*MOVES),
     "alpha_split": [_positive, None],
     "beta_split": [_not_negative, None],
@@ -62,6 +72,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "min_size": [_count, None],
     "standardize": ["boolean"],
     "informed_moves": [tuple, list, None],
+    "replicas": [_count, None],
     "leaf_means": _one_of("collapsed", "explicit"),
     "index_update": _one_of("gibbs", "mh", "liu"),
     "scheme": _one_of("composed", "double-sided"),
@@ -85,6 +96,8 @@ DOCS: dict[str, tuple[str, str]] = {
     "n_chains": ("int", "Independent chains, which have to agree; SMC: islands of particles."),
     "n_warmup": ("int", "Iterations that adapt the sampler and are thrown away; SMC has none."),
     "n_draws": ("int", "Trees kept from each chain; SMC: particles of each island."),
+    "target_rhat": ("float", "Go on beyond n_draws until no R-hat is above it, e.g. 1.01."),
+    "max_draws": ("int", f"End there with target_rhat; None for {MAX_DRAWS_FACTOR} times n_draws."),
     "moves": ("str", f"How jumps between trees are proposed: one of {', '.join(MOVES)}."),
     "alpha_split": ("float", "Prior: a node at depth d splits with probability alpha (1+d)^-beta."),
     "beta_split": ("float", "Prior: the larger, the smaller deep trees' share. See alpha_split."),
@@ -103,7 +116,7 @@ DOCS: dict[str, tuple[str, str]] = {
     "mean_prior": ("(float, float)", "CGM, WU, SMC: mean of leaf means, and rows it is worth."),
     "expected_splits": ("float", "WU: mean of the Poisson prior of the number of splits."),
     "left_share": ("float", "WU: share of a node's leaves that goes left, beyond one a side."),
-    "proposals": ("int", "CGM: proposals an iteration."),
+    "proposals": ("int", 'CGM: proposals an iteration, with moves="prior".'),
     "triples": ("int", "WU: triples of moves before, and after, the restructure of an iteration."),
     "split_proposal": ("str", 'SMC: "prior", "empirical" or, one-step optimal, "posterior".'),
     "resampling": ("str", 'SMC: "systematic" or "multinomial".'),
@@ -112,6 +125,7 @@ DOCS: dict[str, tuple[str, str]] = {
     "mu_prior": ("(float, float)", "Mean and sd of the leaf means' normal prior, model units."),
     "sigma_prior": ("(float, float)", "Inverse gamma prior (shape, scale) of the noise sd."),
     "standardize": ("bool", "Bring y to mean 0 and sd 1 for the model; output is in y's units."),
+    "replicas": ("int", "HMC-DF, HMC-DFI: rungs of a replica exchange in each chain; 1 for none."),
     "informed_moves": ("sequence of str", "Names of an iteration's informed moves, in order."),
     "leaf_means": ("str", '"collapsed" integrates the leaf means out, "explicit" samples them.'),
     "index_update": ("str", 'HMC-DF, the features of splits: "gibbs", "mh" or "liu".'),
@@ -127,7 +141,7 @@ DOCS: dict[str, tuple[str, str]] = {
     "max_nuts_depth": ("int", "NUTS doubles its trajectory at most so often."),
     "n_jobs": ("int", "Threads that run the chains; -1 for all cores. The draws do not change."),
     "random_state": ("int or RandomState", "Seed of everything random."),
-    "progress": ("bool", "Show a progress bar; None for only on a terminal."),
+    "progress": ("bool", "True shows a bar and then the verdict; None a bar, on a terminal."),
 }
 
 _Estimator = TypeVar("_Estimator")
@@ -186,10 +200,21 @@ def check(settings: Settings, n_classes: int) -> None:
         )
     if settings.scheme == "double-sided" and settings.moves != "prior":
         raise ValueError('scheme="double-sided" is the paper\'s, with its jumps: set moves="prior"')
+    if settings.replicas > 1 and (
+        settings.method not in ("hmc-df", "hmc-dfi") or settings.scheme != "composed"
+    ):
+        raise ValueError(
+            'replicas needs method="hmc-df" or "hmc-dfi" with scheme="composed"; set replicas=1'
+        )
     unknown = set(settings.informed_moves or ()) - set(INFORMED_MOVES)
     if unknown:
         known = ", ".join(dict.fromkeys(INFORMED_MOVES))
         raise ValueError(f"informed_moves has {sorted(unknown)}; known are {known}")
+    if settings.method in ("wu", "smc") and (settings.moves != "prior" or settings.informed_moves):
+        raise ValueError(
+            f"method={settings.method!r} has no informed moves: leave moves and informed_moves at "
+            'None, or set method="cgm", which samples hard trees by informed moves'
+        )
     if settings.method == "smc":
         _check_smc(settings)
     biased = "biased" in (settings.acceptance, settings.warmup_acceptance)
@@ -205,6 +230,29 @@ def check(settings: Settings, n_classes: int) -> None:
     rules = settings.rule_prior if settings.method == "cgm" else "uniform01"
     if settings.method not in ("wu", "smc") and rules == "uniform01":
         _warn_of_endless_growth(settings)
+
+
+def check_length(
+    method: str, n_draws: int, target_rhat: float | None, max_draws: int | None
+) -> int:
+    """The most draws a chain may make; refuses limits that contradict each other."""
+    if target_rhat is None:
+        if max_draws is not None:
+            raise ValueError(
+                f"max_draws={max_draws} is where target_rhat gives up: set target_rhat too (such "
+                "as 1.01), or n_draws instead"
+            )
+        return n_draws
+    if method == "smc":
+        raise ValueError(
+            "method='smc' makes all its particles at once and has no R-hat: leave target_rhat "
+            "None, and raise n_draws where the particles are too few"
+        )
+    if max_draws is None:
+        return MAX_DRAWS_FACTOR * n_draws
+    if max_draws < n_draws:
+        raise ValueError(f"max_draws={max_draws} is smaller than n_draws={n_draws}")
+    return max_draws
 
 
 def _check_smc(settings: Settings) -> None:

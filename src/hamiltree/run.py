@@ -1,54 +1,39 @@
-"""Chains, seeds, blocks of iterations, progress and interruption: one ordinary loop.
+"""Chains, seeds, blocks of iterations, judging and interruption: one ordinary loop.
 
 Chains run in threads (the compiled code releases the GIL). Each has its own generator, spawned
 from the seed, so the draws do not depend on how many threads there are; and a chain advanced in
-blocks makes the same draws as one advanced in one go, so they do not depend on the blocks either.
+blocks makes the same draws as one advanced in one go, so they do not depend on the blocks either,
+nor on how often the run was judged and went on.
 """
 
 from __future__ import annotations
 
-import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .core.record import SCALARS, Block
+from .core.record import Block
 from .draws import Draws, RunInfo
+from .gathering import gather, gather_tallies, log_evidence, stats_of
+from .progress import Report, announced_compilation, progress_bar, silent
 from .samplers.cgm import build_cgm
 from .samplers.rjhmc import RJHMC
 from .samplers.smc import SMC
+from .samplers.tempering import Tempered, TemperedChain
 from .samplers.wu import build_wu
 from .settings import Settings
 
 BLOCK_SECONDS = 0.25
 """Aim for blocks of this length: short enough for Ctrl-C, long enough not to cost anything."""
-ANNOUNCE_AFTER = 2.0
-"""Loading compiled code takes less than this; whatever takes longer is compilation."""
-
-_NUTS_STATS = ("divergent", "nuts_depth", "step_size", "accept_stat", "n_gradients")
-_STATS: dict[str, tuple[str, ...]] = {
-    "hmc-df": _NUTS_STATS,
-    "hmc-dfi": _NUTS_STATS,
-    "cgm": (),
-    "wu": (),
-    "smc": ("log_weight", "founder"),
-}
-_STAT_TYPES = {
-    "divergent": np.bool_,
-    "nuts_depth": np.int64,
-    "n_gradients": np.int64,
-    "founder": np.int64,
-}
+GROWTH = 1.5
+"""A run that goes on becomes this many times longer before it is judged again: all judging
+together then costs about three times the last, and at most a third of the draws are too many."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +72,110 @@ def build_sampler(problem: Problem, settings: Settings, n_warmup: int, n_draws: 
         return build_cgm(*data, settings, n_warmup)
     if settings.method == "wu":
         return build_wu(*data, settings, n_warmup)
-    return RJHMC.build(*data, settings, n_warmup)
+    sampler = RJHMC.build(*data, settings, n_warmup)
+    return sampler if settings.replicas == 1 else Tempered(sampler, settings.replicas)
+
+
+class Chains:
+    """The chains of a run, advanced side by side, and the draws they have made so far.
+
+    A context manager: leaving it waits for the blocks under way, and drops those that are not.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: Settings,
+        *,
+        n_chains: int,
+        n_warmup: int,
+        n_particles: int = 0,
+        n_jobs: int | None = None,
+        seed: int | np.random.SeedSequence = 0,
+    ) -> None:
+        self.started = time.perf_counter()
+        self.method = settings.method
+        sampler = build_sampler(problem, settings, n_warmup, n_particles)
+        self.h = sampler.h
+        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        generators = [np.random.Generator(np.random.PCG64(s)) for s in root.spawn(n_chains)]
+        with announced_compilation():
+            self.chains = [sampler.start(rng) for rng in generators]
+            self.chains[0].compile()
+        self.done = 0  # iterations of every chain
+        self.block = 1  # iterations that should take about BLOCK_SECONDS
+        self._pieces: list[list[Block]] = [[] for _ in self.chains]
+        cores = max(joblib.effective_n_jobs(n_jobs), 1)
+        self._threads = min(cores, n_chains)
+        for chain in self.chains:
+            if isinstance(chain, TemperedChain):  # rungs in threads where chains leave some idle
+                chain.workers = max(cores // n_chains, 1)
+        # A pool of our own rather than joblib's: on Ctrl-C the blocks under way must finish (a
+        # fraction of a second) before their draws are collected, which joblib's do not offer.
+        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="hamiltree")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    @property
+    def n_draws(self) -> int:
+        """Draws that every chain has made."""
+        return min(sum(len(piece.n_nodes) for piece in pieces) for pieces in self._pieces)
+
+    def advance(self, n: int, report: Report = silent, total: int | None = None) -> None:
+        """Advance every chain by n iterations, of ``total`` for the report."""
+        total = None if total is None else total * len(self.chains)
+
+        def work(k: int) -> None:
+            self._pieces[k].extend(self.chains[k].advance(n))
+            report(n, total)
+
+        begun = time.perf_counter()
+        for future in [self._pool.submit(work, k) for k in range(len(self.chains))]:
+            future.result()
+        self.done += n
+        rounds = -(-len(self.chains) // self._threads)
+        speed = (time.perf_counter() - begun) / (n * rounds)
+        self.block = int(min(max(BLOCK_SECONDS / max(speed, 1e-9), 1), 4 * n))
+
+    def advance_to(self, total: int, report: Report = silent) -> None:
+        """Advance every chain to ``total`` iterations, in blocks."""
+        while self.done < total:
+            self.advance(min(self.block, total - self.done), report, total)
+
+    def finish(self, report: Report = silent) -> None:
+        """Advance until each chain has handed over its draws, for those that make all at once."""
+        while not all(self._pieces):
+            self.advance(self.block, report)
+
+    def forget(self) -> None:
+        """Drop the draws made so far, as if warm-up had been longer."""
+        self._pieces = [[] for _ in self.chains]
+
+    def collect(self, stopped: str) -> tuple[Draws, RunInfo]:
+        """The draws that every chain has made, and what a person reads of the run."""
+        draws, scalar = gather(self._pieces, self.n_draws, self.h)
+        info = RunInfo(
+            acceptance=gather_tallies([chain.tally() for chain in self.chains]),
+            stats=stats_of(self.method, scalar),
+            seconds=time.perf_counter() - self.started,
+            stopped=stopped,
+            log_evidence=log_evidence(scalar["log_weight"]) if self.method == "smc" else None,
+        )
+        return draws, info
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What makes a run go on beyond its first draws, and for how long."""
+
+    enough: Callable[[Draws, RunInfo], bool]
+    """Judges what was drawn so far."""
+    max_draws: int
+    """Draws a chain at which the run ends in any case."""
 
 
 def sample(
@@ -97,184 +185,58 @@ def sample(
     n_chains: int,
     n_warmup: int,
     n_draws: int,
+    goal: Goal | None = None,
     n_jobs: int | None = None,
     seed: int | np.random.SeedSequence = 0,
     progress: bool | None = None,
 ) -> tuple[Draws, RunInfo]:
     """Run the chains; Ctrl-C keeps the draws that every chain has made by then.
 
-    SMC has no warm-up, and its particles are of no use until all of them are complete: it runs
-    until every island has handed them over, and Ctrl-C leaves nothing to keep.
+    With a goal the chains make ``n_draws`` and go on until it is reached, or its limit;
+    ``RunInfo.stopped`` says which. The draws are those that a longer run begins with.
+
+    SMC has no warm-up and no goal, and its particles are of no use until all of them are complete:
+    it runs until every island has handed them over, and Ctrl-C leaves nothing to keep.
 
     ``progress``: None shows a bar when standard error is a terminal.
     """
-    started = time.perf_counter()
-    sampler = build_sampler(problem, settings, n_warmup, n_draws)
-    total = None if settings.method == "smc" else n_warmup + n_draws
-    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    generators = [np.random.Generator(np.random.PCG64(s)) for s in root.spawn(n_chains)]
-    with _announced_compilation():
-        chains = [sampler.start(rng) for rng in generators]
-        chains[0].compile()
-    pieces: list[list[Block]] = [[] for _ in chains]
-    with _progress_bar(None if total is None else n_chains * total, progress) as report:
-        interrupted = _advance_all(chains, pieces, total, n_jobs, report)
-    kept = min(sum(len(b.n_nodes) for b in chain_pieces) for chain_pieces in pieces)
-    if kept == 0:
-        stage = "before the particles were complete" if total is None else "during warm-up"
+    smc = settings.method == "smc"
+    chains = Chains(
+        problem,
+        settings,
+        n_chains=n_chains,
+        n_warmup=n_warmup,
+        n_particles=n_draws,
+        n_jobs=n_jobs,
+        seed=seed,
+    )
+    with progress_bar(progress, unit="decisions" if smc else "iterations") as report, chains:
+        try:
+            if smc:
+                chains.finish(report)
+                stopped = "n_draws"
+            else:
+                stopped = _run_and_judge(chains, n_warmup, n_draws, goal, report)
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+    if chains.n_draws == 0:
+        stage = "before the particles were complete" if smc else "during warm-up"
         raise KeyboardInterrupt(
             f"stopped {stage}: no draws had been made yet, so there is nothing to keep"
         )
-    draws, scalar = _gather(pieces, kept, sampler.h)
-    info = RunInfo(
-        acceptance=_gather_tallies(chains),
-        stats={
-            name: scalar[name].astype(_STAT_TYPES.get(name, np.float64))
-            for name in _STATS.get(settings.method, ())
-        },
-        seconds=time.perf_counter() - started,
-        interrupted=interrupted,
-        log_evidence=_log_evidence(scalar["log_weight"]) if settings.method == "smc" else None,
-    )
-    return draws, info
+    return chains.collect(stopped)
 
 
-def _advance_all(
-    chains: list[Chain],
-    pieces: list[list[Block]],
-    total: int | None,
-    n_jobs: int | None,
-    report: _Report,
-) -> bool:
-    """Advance all chains to ``total`` iterations in blocks; True where Ctrl-C ended it.
-
-    Without a total, until each has handed over its draws, which it does in one piece.
-    """
-
-    def work(k: int, n: int) -> None:
-        pieces[k].extend(chains[k].advance(n))
-        report(n)
-
-    threads = min(max(joblib.effective_n_jobs(n_jobs), 1), len(chains))
-    done, block = 0, 1
-    # A pool of our own rather than joblib's: on Ctrl-C the blocks under way must finish (a
-    # fraction of a second) before their draws are collected, which joblib's pools do not offer.
-    with ThreadPoolExecutor(threads, thread_name_prefix="hamiltree") as pool:
-        try:
-            while done < total if total is not None else not all(pieces):
-                n = block if total is None else min(block, total - done)
-                begun = time.perf_counter()
-                futures = [pool.submit(work, k, n) for k in range(len(chains))]
-                for future in futures:
-                    future.result()
-                done += n
-                rounds = -(-len(chains) // threads)
-                speed = (time.perf_counter() - begun) / (n * rounds)
-                block = int(min(max(BLOCK_SECONDS / max(speed, 1e-9), 1), 4 * n))
-        except KeyboardInterrupt:
-            pool.shutdown(wait=True, cancel_futures=True)
-            return True
-    return False
-
-
-def _gather(
-    pieces: list[list[Block]], kept: int, h: NDArray[np.float64]
-) -> tuple[Draws, dict[str, NDArray[np.float64]]]:
-    """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw]."""
-    parts: dict[str, list[NDArray[np.generic]]] = {}
-    tables, counts = [], []
-    for chain in pieces:
-        n_nodes = np.concatenate([b.n_nodes for b in chain])[:kept]
-        nodes = int(n_nodes.sum())
-        limits = {
-            "size": nodes,
-            "feature": (nodes - kept) // 2,
-            "threshold": (nodes - kept) // 2,
-            "weights": (nodes - kept) // 2,
-            "leaf": (nodes + kept) // 2,
-        }
-        for name, limit in limits.items():
-            whole = np.concatenate([getattr(b, name) for b in chain])
-            parts.setdefault(name, []).append(whole[:limit])
-        tables.append(np.concatenate([b.scalars for b in chain])[:kept])
-        counts.append(n_nodes)
-    table = np.stack(tables)  # chain, draw, scalar
-    scalar = {name: table[:, :, j] for j, name in enumerate(SCALARS)}
-    flat = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-    weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())
-    draws = Draws(
-        n_chains=len(pieces),
-        n_draws=kept,
-        node_offset=np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64),
-        size=flat["size"].astype(np.int32, copy=False),
-        feature=flat["feature"].astype(np.int32, copy=False),
-        threshold=flat["threshold"].astype(np.float64, copy=False),
-        weights=flat["weights"].astype(np.float64, copy=False),
-        leaf=flat["leaf"].astype(np.float64, copy=False),
-        h=h,
-        n_leaves=scalar["n_leaves"].astype(np.int64),
-        depth=scalar["depth"].astype(np.int64),
-        log_likelihood=scalar["log_likelihood"].copy(),
-        log_posterior=scalar["log_posterior"].copy(),
-        sigma=scalar["sigma"].copy(),
-        weights_of_draws=weight / weight.sum(),
-    )
-    return draws, scalar
-
-
-def _log_evidence(log_weight: NDArray[np.float64]) -> float:
-    """Log of the mean over islands of their estimates, which are the sums of their weights."""
-    top = log_weight.max()
-    return float(top + np.log(np.exp(log_weight - top).sum(axis=1).mean()))
-
-
-def _gather_tallies(
-    chains: list[Chain],
-) -> dict[str, dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]]:
-    tallies = [chain.tally() for chain in chains]
-    moves = list(dict.fromkeys(m for tally in tallies for m in tally["sampling"]))
-    return {
-        phase: {
-            move: (
-                np.array([t[phase].get(move, (0, 0))[0] for t in tallies]),
-                np.array([t[phase].get(move, (0, 0))[1] for t in tallies]),
-            )
-            for move in moves
-        }
-        for phase in ("warmup", "sampling")
-    }
-
-
-# ------------------------------------------------------------------ what the user sees meanwhile
-
-
-class _Report(Protocol):
-    def __call__(self, iterations: int) -> None: ...
-
-
-@contextmanager
-def _announced_compilation() -> Iterator[None]:
-    """Say so when the first call compiles; loading what was compiled before stays silent."""
-    message = "hamiltree: compiling the sampler for this machine (once; half a minute or so) ..."
-    timer = threading.Timer(ANNOUNCE_AFTER, lambda: print(message, file=sys.stderr, flush=True))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-@contextmanager
-def _progress_bar(total: int | None, show: bool | None) -> Iterator[_Report]:
-    console = Console(stderr=True)
-    if not (console.is_terminal if show is None else show):
-        yield lambda iterations: None
-        return
-    count = "{task.completed:,.0f}" + (
-        " decisions" if total is None else " of {task.total:,.0f} iterations"
-    )
-    columns = (TextColumn("sampling"), BarColumn(), TextColumn(count), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("sampling", total=total)
-        yield lambda iterations: bar.advance(task, iterations)
+def _run_and_judge(
+    chains: Chains, n_warmup: int, n_draws: int, goal: Goal | None, report: Report
+) -> str:
+    """Run, judge, and run on in steps that grow with the run; returns what ended it."""
+    while True:
+        chains.advance_to(n_warmup + n_draws, report)
+        if goal is None:
+            return "n_draws"
+        if goal.enough(*chains.collect("n_draws")):
+            return "target"
+        if n_draws >= goal.max_draws:
+            return "max_draws"
+        n_draws = min(int(np.ceil(GROWTH * n_draws)), goal.max_draws)

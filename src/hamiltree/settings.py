@@ -18,6 +18,7 @@ INFORMED_MOVES = (
     "change",
     "swap",
     "relocate",
+    "rotate",
 )
 """An iteration of moves="informed". A grow is a prune, and an insert a delete, by a fair coin."""
 
@@ -59,6 +60,7 @@ class Settings:
     leaf_means: str = "collapsed"
     h_init: float | None = None
     informed_moves: tuple[str, ...] | None = None
+    replicas: int = 1
     index_update: str = "gibbs"
     scheme: str = "composed"
     adapt: str = "warmup"
@@ -102,6 +104,8 @@ PRESETS: dict[str | None, dict[str, object]] = {
 
 # What a method has instead of its preset's values. Tables 3 and 4 tune most of it by data set.
 METHOD_PRESETS: dict[tuple[str | None, str], dict[str, object]] = {
+    (None, "wu"): {"moves": "prior"},
+    (None, "smc"): {"moves": "prior"},
     ("paper", "cgm"): {
         "alpha_split": 1.0,
         "beta_split": 1.2,
@@ -124,6 +128,10 @@ RUN_LENGTHS: dict[str | None, dict[str, int]] = {
     None: {"n_chains": 4, "n_warmup": 500, "n_draws": 500},
     "paper": {"n_chains": 4, "n_warmup": 200, "n_draws": 800},
 }
+
+
+MAX_DRAWS_FACTOR = 20
+"""Unless max_draws says otherwise, target_rhat makes a run at most so many times n_draws long."""
 
 
 def resolve(preset: str | None, overrides: Mapping[str, object]) -> Settings:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import Draws, FloatArray, RunInfo, TrainingData
+from .draws import STOPPED, Draws, FloatArray, RunInfo, TrainingData
 from .preprocess import Preprocessing
 from .settings import Settings
 from .storage_checks import (
@@ -113,7 +113,7 @@ def write(
             "y_sd": preprocessing.y_sd,
             "acceptance": info.acceptance,
             "seconds": info.seconds,
-            "interrupted": info.interrupted,
+            "stopped": info.stopped,
             "log_evidence": info.log_evidence,
             "boolean_stats": [name for name, stat in info.stats.items() if stat.dtype == bool],
             "provenance": dict(provenance),
@@ -240,12 +240,13 @@ def _parse(file: Any, file_size: int) -> Contents:
     for name in file.groups["stats"].variables:
         stat = get(file.groups["stats"].variables, name, None, (chain, draw))
         stats[name] = stat.astype(bool) if name in metadata["boolean_stats"] else stat
+    require(metadata["stopped"] in STOPPED, "it does not say what ended the run")
     evidence = metadata["log_evidence"]
     info = RunInfo(
         acceptance=unpack_acceptance(metadata["acceptance"], chain),
         stats=stats,
         seconds=float(metadata["seconds"]),
-        interrupted=bool(metadata["interrupted"]),
+        stopped=metadata["stopped"],
         log_evidence=None if evidence is None else float(evidence),
     )
     settings = unpack_settings(metadata["settings"], 0 if classes is None else len(classes))

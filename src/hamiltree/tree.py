@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -179,20 +178,9 @@ class Tree:
         noise ``sd``. Numbers of training rows are soft. Everything is in the user's units, and
         None where only the training data, which are missing, could tell.
         """
-        waiting: list[dict[str, Any]] = []
-        root: dict[str, Any] = {}
-        for content in self._walk():
-            node = root
-            if waiting:
-                parent = waiting.pop()
-                side = "no" if "yes" in parent else "yes"
-                parent[side] = node = {}
-                if side == "yes":
-                    waiting.append(parent)
-            node.update(content)
-            if "threshold" in content:
-                waiting.append(node)
-        return root
+        from .tree_dict import nested_dict
+
+        return nested_dict(self)
 
     def to_text(self) -> str:
         """Rules as indented lines; "yes" goes to where the rule holds."""
@@ -261,59 +249,3 @@ class Tree:
             return None
         y = self.preprocessing.y_to_model(self.training.y)
         return mean_posterior(self._phi, y, self.sigma, self.settings)
-
-    def _walk(self) -> Iterator[dict[str, Any]]:
-        """Contents of the nodes, in preorder and in the user's units."""
-        split = leaf = 0
-        for i, size in enumerate(self.size):
-            rows = None if self.n_rows is None else float(self.n_rows[i])
-            if size > 1:
-                yield {**self._split(split), "n_rows": rows}
-                split += 1
-            else:
-                yield {**self._leaf(leaf), "rows": rows}
-                leaf += 1
-
-    def _split(self, split: int) -> dict[str, Any]:
-        scale, tau = self.preprocessing, float(self.threshold[split])
-        sure = None if self.certainty is None else float(self.certainty[split])
-        if self.weights.shape[1] == 0:
-            column = int(self.feature[split])
-            return {
-                "column": int(scale.used[column]),
-                "feature": scale.used_names[column],
-                "threshold": scale.threshold_to_user(column, tau),
-                "h": float(self.h[column] * scale.span[column]),
-                "certainty": sure,
-            }
-        # sum_j w_j (x_j - minimum_j) / span_j <= tau, with the x_j freed of their shift and scale
-        coefficients = self.weights[split] / scale.span
-        return {
-            "column": scale.used.tolist(),
-            "feature": list(scale.used_names),
-            "weights": coefficients.tolist(),
-            "threshold": float(tau + coefficients @ scale.minimum),
-            "h": float(self.h[0]),
-            "certainty": sure,
-        }
-
-    def _leaf(self, leaf: int) -> dict[str, Any]:
-        intervals = self._intervals_of_leaves
-        interval = None if intervals is None else intervals[leaf].tolist()
-        classes = self.preprocessing.classes
-        value = self.values[leaf]
-        if classes is None:
-            content = {"mean": float(value), "interval": interval}
-            if self.leaf.shape[1] > 1:
-                content["sd"] = float(self.preprocessing.sd_to_user(self.leaf[leaf, 1]))
-            return content
-        return {
-            "classes": classes.tolist(),
-            "probabilities": value.tolist(),
-            "interval": interval,
-            "counts": self.leaf[leaf].tolist(),
-        }
-
-    @cached_property
-    def _intervals_of_leaves(self) -> FloatArray | None:
-        return self.intervals

@@ -102,6 +102,7 @@ class Proposals:
             "transpose": self.transpose,
             "swap": self.swap,
             "relocate": self.relocate,
+            "rotate": self.rotate,
         }
 
     def ways(self, move: str, tree: Tree, new: Tree) -> list[Way]:
@@ -216,6 +217,19 @@ class Proposals:
             made = put(lower, path[:-1], Split(*rule_of(child), upper.left, upper.right))
             if made == new:
                 yield Way((path,), -np.log(len(candidates)), 0.0)
+
+    def rotate(self, tree: Tree, new: Tree) -> Iterator[Way]:
+        candidates = [path for path in internal(tree) if path]
+        for path in candidates:
+            child, parent = at(tree, path), at(tree, path[:-1])
+            on_left = parent.left is child
+            for left_rises in (True, False):
+                stays = child.right if left_rises else child.left
+                pair = (stays, parent.right) if on_left else (parent.left, stays)
+                lower = Split(*rule_of(parent), *pair)
+                sides = (child.left, lower) if left_rises else (lower, child.right)
+                if put(tree, path[:-1], Split(*rule_of(child), *sides)) == new:
+                    yield Way((path, left_rises), -np.log(2 * len(candidates)), 0.0)
 
     def relocate(self, tree: Tree, new: Tree) -> Iterator[Way]:
         candidates = [path for path in paths(tree) if leaf_children(at(tree, path))]

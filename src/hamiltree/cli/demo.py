@@ -41,7 +41,9 @@ def demo(
         f"on,\nof each {X.shape[1]} features graded from 1 (normal) to 10. "
         "(Breast Cancer Wisconsin, Original.)\n"
     )
-    model = BayesianTreeClassifier(random_state=seed, n_jobs=-1)
+    model = BayesianTreeClassifier(
+        h=0.05, target_rhat=1.02, max_draws=10_000, random_state=seed, n_jobs=-1
+    )
     started = time.perf_counter()
     with warnings_as_notes(ConvergenceWarning):  # the sentence below says it
         model.fit(X, y)

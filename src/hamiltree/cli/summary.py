@@ -63,6 +63,7 @@ def facts(posterior: Posterior) -> dict[str, Any]:
         "feature_inclusion": dict(zip(names, posterior.feature_inclusion().tolist(), strict=True)),
         "diagnosis": asdict(posterior.diagnose()),
         "seconds": posterior.info.seconds,
+        "stopped": posterior.info.stopped,
     }
     if posterior.preprocessing.classes is not None:
         found["classes"] = posterior.preprocessing.classes.tolist()

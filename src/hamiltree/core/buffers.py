@@ -23,10 +23,13 @@ buffer); beyond that recomputing it is cheaper than fetching it from memory."""
 LANES = 8
 """Rows of a class are padded to a multiple of this: doubles in the widest vector register."""
 
-PAIRS_A_SPLIT = 8
-"""Up to so many pairs of leaf and ancestor for each split, sums over pairs are the faster way to
-the gradient of a classification tree than a second pass that routes the rows again; up to half as
-many where their routing was kept."""
+PAIRS_A_SPLIT = (8, 0, 4)
+"""By family: up to so many pairs of leaf and ancestor for each split, sums over the rows are the
+faster way to the gradient of an HMC-DF tree than a second pass that routes the rows again. Explicit
+means need neither."""
+
+PAIRS_A_SPLIT_KEPT = (4, 0, 3)
+"""The same where the routing of the first pass could be kept for the second."""
 
 
 class Data(NamedTuple):
@@ -69,24 +72,24 @@ class Work(NamedTuple):
     """[capacity * BLOCK or more]; see routing."""
     reach: NDArray[np.float64]
     adjoint: NDArray[np.float64]
-    """[capacity * BLOCK]"""
+    """[PAIRS_A_SPLIT * max_leaves * BLOCK for COLLAPSED, else capacity * BLOCK]; adjoints by node,
+    or COLLAPSED's tangents."""
     slope: NDArray[np.float64]
     """[2, BLOCK]"""
     leaf: NDArray[np.int64]
     """[max_leaves]; the nodes that are leaves, preorder."""
     counts: NDArray[np.float64]
-    """[max_leaves, K]; classification: soft class counts. Regression: column 0 is Phi'y, or
-    d log-likelihood / d mu where the means are explicit."""
+    """[max_leaves, K]; classification: soft class counts."""
     table: NDArray[np.float64]
     """[max_leaves, K]; classification: adjoint of a leaf by class. Regression: column 0 is the
     posterior mean m of the leaf means."""
-    pairs: NDArray[np.float64]
-    """[PAIRS_A_SPLIT * max_leaves, K]; classification: sum of phi x psi over the rows of a class,
-    for each leaf and each of its ancestors."""
+    sums: NDArray[np.float64]
+    """Sums over all rows. Classification: of phi x psi by class, for each leaf and each of its
+    ancestors. COLLAPSED: see there."""
     gram: NDArray[np.float64]
-    """[max_leaves, max_leaves] for COLLAPSED; Phi'Phi, then the Cholesky factor of S."""
-    inverse: NDArray[np.float64]
-    """[max_leaves, max_leaves] for COLLAPSED; S^-1."""
+    """[max_leaves, max_leaves] for COLLAPSED; S, then its Cholesky factor."""
+    moment: NDArray[np.float64]
+    """[max_leaves, max_leaves] for COLLAPSED; M = S^-1 + m m'."""
     d_threshold: NDArray[np.float64]
     """[capacity]"""
     d_weights: NDArray[np.float64]
@@ -97,14 +100,25 @@ class Work(NamedTuple):
     """[1]"""
 
 
+def aligned_zeros(*shape: int) -> NDArray[np.float64]:
+    """Zeros that start with a cache line: vector loads that straddle two cost a tenth of the time.
+
+    NumPy promises 16 bytes only; lines and the widest registers have LANES doubles.
+    """
+    size = int(np.prod(shape))
+    spare = np.zeros(size + LANES)
+    start = -(spare.ctypes.data // spare.itemsize) % LANES
+    return spare[start : start + size].reshape(shape)
+
+
 def make_data(columns: NDArray[np.float64], y: NDArray[np.generic], n_classes: int) -> Data:
     """Sort rows by class (classification), pad them, and cut them into blocks."""
     codes = np.asarray(y, np.int64) if n_classes else np.zeros(columns.shape[1], np.int64)
     runs = [np.flatnonzero(codes == label) for label in range(max(n_classes, 1))]
     padded = [-(-len(run) // LANES) * LANES for run in runs]
     bounds = np.concatenate([[0], np.cumsum(padded)])
-    out = np.zeros((columns.shape[0], bounds[-1]))
-    target = np.zeros(0 if n_classes else bounds[-1])
+    out = aligned_zeros(columns.shape[0], bounds[-1])
+    target = aligned_zeros(0 if n_classes else bounds[-1])
     blocks = []  # start, real rows, class
     for label, run in enumerate(runs):
         begin = int(bounds[label])
@@ -130,17 +144,18 @@ def make_work(data: Data, max_leaves: int, n_classes: int, n_weights: int, famil
     block = min(BLOCK, n_rows)
     kept = max(capacity * block, min(CACHED_FLOATS, capacity * n_rows))
     square = max_leaves if family == COLLAPSED else 0
+    pairs = PAIRS_A_SPLIT[family] * max_leaves
     return Work(
-        psi=np.zeros(kept),
-        reach=np.zeros(kept),
-        adjoint=np.zeros(capacity * block),
-        slope=np.zeros((2, block)),
+        psi=aligned_zeros(kept),
+        reach=aligned_zeros(kept),
+        adjoint=aligned_zeros(max(capacity, pairs if square else 0) * block),
+        slope=aligned_zeros(2, block),
         leaf=np.zeros(max_leaves, np.int64),
         counts=np.zeros((max_leaves, max(n_classes, 1))),
         table=np.zeros((max_leaves, max(n_classes, 1))),
-        pairs=np.zeros((PAIRS_A_SPLIT * max_leaves, max(n_classes, 1))),
+        sums=np.zeros(pairs * (square + 3 if square else n_classes)),
         gram=np.zeros((square, square)),
-        inverse=np.zeros((square, square)),
+        moment=np.zeros((square, square)),
         d_threshold=np.zeros(capacity),
         d_weights=np.zeros((capacity, n_weights)),
         d_value=np.zeros(capacity),

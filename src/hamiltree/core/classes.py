@@ -69,28 +69,21 @@ def finish_classes(leaf_prior, work, n_leaf, with_gradient):
 
 
 @inlined
-def count_pairs(tree, work, n_leaf):
-    total = 0
-    for k in range(n_leaf):
-        total += tree.depth[work.leaf[k]]
-    return total
-
-
-@inlined
 def accumulate_pairs(tree, work, n_leaf, label, base, n):
-    pair = 0
+    n_classes = work.counts.shape[1]
+    at = label
     for k in range(n_leaf):
         phi = rows_of(work.reach, base, work.leaf[k], n)
         i = tree.parent[work.leaf[k]]
         while i >= 0:
-            work.pairs[pair, label] += dot(phi, rows_of(work.psi, base, i, n))
-            pair += 1
+            work.sums[at] += dot(phi, rows_of(work.psi, base, i, n))
+            at += n_classes
             i = tree.parent[i]
 
 
 @inlined
 def gradient_from_pairs(h, tree, work, n_leaf):
-    pair = 0
+    at = 0
     for k in range(n_leaf):
         child = work.leaf[k]
         i = tree.parent[child]
@@ -98,11 +91,10 @@ def gradient_from_pairs(h, tree, work, n_leaf):
             scale = 1.0 / h[tree.feature[i]]
             on_the_right = child != i + 1
             for m in range(work.table.shape[1]):
-                mass = work.pairs[pair, m]
+                mass = work.sums[at]
                 if on_the_right:
                     mass -= work.counts[k, m]
                 work.d_threshold[i] += scale * work.table[k, m] * mass
-                work.pairs[pair, m] = 0.0
-            pair += 1
+                at += 1
             child = i
             i = tree.parent[i]

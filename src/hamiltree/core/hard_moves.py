@@ -2,7 +2,7 @@
 
 A move builds a proposal beside the current tree and returns the log ratio of the densities of
 proposing back and forth; priors and likelihoods of both trees are compared in one place,
-``attempt``. A move that is not possible is refused: the chain stays.
+``accept_or_refuse``. A move that is not possible is refused: the chain stays.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .partition import Cells, HardData, copy_cell, copy_rows, split_rows, sum_ro
 from .restructure import PartitionWork, restructure
 from .shapes import ShapePrior, log_tree_prior
 
-GROW, PRUNE, CHANGE, SWAP, RESTRUCTURE = 0, 1, 2, 3, 4
+GROW, PRUNE, CHANGE, SWAP, RESTRUCTURE, INFORMED = 0, 1, 2, 3, 4, 5
 UNKNOWN = np.nan
 """Log prior of a rule that is still to be computed."""
 
@@ -286,6 +286,14 @@ def attempt(model, state, move, rng):
         log_ratio, at, log_rule = propose_restructure(model, state, rng)
     if log_ratio == -np.inf:
         return False
+    return accept_or_refuse(model, state, move, log_ratio, at, log_rule, rng)
+
+
+@inlined
+def accept_or_refuse(model, state, move, log_ratio, at, log_rule, rng):
+    """Settle the proposal at a node (-1: it is), compare both trees, and move or stay."""
+    tree, cells = state.tree, state.cells
+    new_tree, new_cells = state.new_tree, state.new_cells
     if at >= 0:
         copy_rows(cells.rows, new_cells.rows, new_cells.start[at], new_cells.stop[at])
         if not settle(model, new_tree, new_cells, at, log_rule, state.spare, state.rule_work):

@@ -12,9 +12,10 @@ import math
 
 import numpy as np
 
-from .jit import inlined, kernel, never_inline
+from .jit import inlined, inner_kernel, kernel, never_inline
 from .nodes import (
-    copy_node,
+    copy_range,
+    copy_rule,
     count_prunable,
     grow,
     insert_above,
@@ -39,9 +40,10 @@ from .proposed_rules import (
     put_rule,
     weigh,
 )
+from .rotation import rotate
 from .scan_rows import NEW_LEAF, find_rows
 
-GROW, PRUNE, INSERT, DELETE, CHANGE, REGROW, TRANSPOSE, SWAP, RELOCATE = range(9)
+GROW, PRUNE, INSERT, DELETE, CHANGE, REGROW, TRANSPOSE, SWAP, RELOCATE, ROTATE = range(10)
 NAMES = (
     "grow",
     "prune",
@@ -52,6 +54,7 @@ NAMES = (
     "transpose",
     "swap",
     "relocate",
+    "rotate",
 )
 IMPOSSIBLE = -np.inf
 
@@ -306,23 +309,6 @@ def nth_transposable(tree, k):
 
 
 @inlined
-def copy_range(source, start, target, at):
-    """Copy a subtree; returns where it ends."""
-    size = source.size[start]
-    for k in range(size):
-        copy_node(source, start + k, target, at + k)
-    return at + size
-
-
-@inlined
-def copy_rule(source, i, target, j):
-    target.feature[j] = source.feature[i]
-    target.threshold[j] = source.threshold[i]
-    for f in range(source.weights.shape[1]):
-        target.weights[j, f] = source.weights[i, f]
-
-
-@inlined
 def transpose_informed(model, work, tree, new, mode, rng):
     candidates = count_transposable(tree)
     if candidates == 0:
@@ -388,7 +374,7 @@ def same_rule(tree, i, j):
     return True
 
 
-@kernel
+@inner_kernel
 def swap_rules(tree, new, rng):
     """A parent and a child exchange rules; the node to settle, or -1 where it is not possible.
 
@@ -491,4 +477,6 @@ def propose_informed(model, work, tree, new, move, mode, rng):
         return transpose_informed(model, work, tree, new, mode, rng)
     if move == SWAP:
         return 0.0 if swap_rules(tree, new, rng) >= 0 else IMPOSSIBLE
+    if move == ROTATE:
+        return 0.0 if rotate(tree, new, rng) else IMPOSSIBLE
     return relocate_informed(model, work, tree, new, mode, rng)

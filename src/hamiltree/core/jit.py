@@ -71,6 +71,15 @@ def kernel(function: Callable[..., Any]) -> Any:
     return _compile(function, inline="never")
 
 
+def inner_kernel(function: Callable[..., Any]) -> Any:
+    """The same for what only compiled code calls: without the way in from Python.
+
+    Taking apart a chain's state, a hundred arrays, is a good part of the code of a small kernel.
+    Calling it from Python crashes the process.
+    """
+    return _compile(function, inline="never", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
 def row_kernel(function: Callable[..., Any]) -> Any:
     """The same with vectorisable sums, for the loops over rows.
 

@@ -3,20 +3,23 @@
 Each family (``classes``, ``means``, ``collapsed``) gives three things: sums over the rows of a
 routed block, the log-likelihood from the finished sums, and the adjoint of each leaf, that is
 d log-likelihood / d phi. Routing and back-propagation are shared, so HMC-DF, HMC-DFI and hard
-splits come with each.
+splits come with each. ``classes`` and ``collapsed`` also have a shorter way to the gradient of
+small HMC-DF trees, from the sums alone.
 """
 
 from __future__ import annotations
 
-from .buffers import CLASSES, COLLAPSED, MEANS, PAIRS_A_SPLIT
-from .classes import (
-    accumulate_classes,
-    accumulate_pairs,
-    count_pairs,
-    finish_classes,
-    gradient_from_pairs,
+from .buffers import CLASSES, COLLAPSED, MEANS, PAIRS_A_SPLIT, PAIRS_A_SPLIT_KEPT
+from .classes import accumulate_classes, accumulate_pairs, finish_classes, gradient_from_pairs
+from .collapsed import (
+    accumulate_collapsed,
+    adjoint_collapsed,
+    fill_tangents,
+    finish_collapsed,
+    gradient_from_tangents,
+    n_left_vectors,
+    width_of_sums,
 )
-from .collapsed import accumulate_collapsed, adjoint_collapsed, finish_collapsed
 from .jit import inlined, row_kernel
 from .means import finish_means, residual_means
 from .routing import (
@@ -26,6 +29,7 @@ from .routing import (
     route_block,
     rows_of,
     scale_into,
+    window,
 )
 
 
@@ -56,13 +60,23 @@ def list_leaves(tree, leaf):
 
 
 @inlined
-def clear_sums(family, tree, work, n_leaf, with_gradient):
+def count_pairs(tree, work, n_leaf):
+    """Pairs of a leaf and one of its ancestors."""
+    total = 0
+    for k in range(n_leaf):
+        total += tree.depth[work.leaf[k]]
+    return total
+
+
+@inlined
+def clear_sums(family, tree, work, n_leaf, n_pairs, with_gradient):
+    n_sums = n_pairs * work.counts.shape[1]
+    if family == COLLAPSED:
+        n_sums = (n_left_vectors(n_leaf, n_pairs) + 1) * width_of_sums(n_leaf)
+    fill(window(work.sums, 0, n_sums), 0.0)
     for k in range(n_leaf):
         for m in range(work.counts.shape[1]):
             work.counts[k, m] = 0.0
-        if family == COLLAPSED:
-            for j in range(k + 1):
-                work.gram[k, j] = 0.0
     if with_gradient:
         work.d_sigma[0] = 0.0
         for i in range(tree.n_nodes[0]):
@@ -101,22 +115,24 @@ def log_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
     With hard splits (h = 0) those by thresholds and weights are zero.
 
     One pass over the rows gives the value, and the gradient where the adjoints need no more
-    (explicit means) or sums over pairs of leaf and ancestor are few (classification, HMC-DF).
-    Otherwise the adjoints need the finished sums, and a second pass, which routes the rows again
-    unless the routing of all rows fits the cache.
+    (explicit means) or where it takes few sums over pairs of leaf and ancestor (HMC-DF). Otherwise
+    the adjoints need the finished sums, and a second pass, which routes the rows again unless the
+    routing of all rows fits the cache.
     """
     n_leaf = list_leaves(tree, work.leaf)
-    clear_sums(family, tree, work, n_leaf, with_gradient)
     n_nodes = tree.n_nodes[0]
-    keep = n_nodes * data.columns.shape[1] <= work.psi.shape[0]
+    fits = n_nodes * data.columns.shape[1] <= work.psi.shape[0]
     through_splits = with_gradient and h[0] > 0.0 and n_nodes > 1
-    by_pairs = (
-        through_splits
-        and family == CLASSES
-        and tree.weights.shape[1] == 0
-        and count_pairs(tree, work, n_leaf) <= PAIRS_A_SPLIT // (2 if keep else 1) * (n_leaf - 1)
-    )
-    passes = 2 if through_splits and family != MEANS and not by_pairs else 1
+    n_pairs = 0
+    if through_splits and tree.weights.shape[1] == 0:
+        n_pairs = count_pairs(tree, work, n_leaf)
+        most = PAIRS_A_SPLIT_KEPT[family] if fits else PAIRS_A_SPLIT[family]
+        if n_pairs > most * (n_leaf - 1):
+            n_pairs = 0
+    by_sums = n_pairs > 0
+    passes = 2 if through_splits and family != MEANS and not by_sums else 1
+    keep = passes == 2 and fits
+    clear_sums(family, tree, work, n_leaf, n_pairs, with_gradient)
     total = 0.0
     squares = 0.0
     for this in range(passes):
@@ -132,20 +148,22 @@ def log_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
             if this == 0:
                 if family == CLASSES:
                     accumulate_classes(work, n_leaf, data.block_class[b], base, n)
-                    if by_pairs:
+                    if by_sums:
                         accumulate_pairs(tree, work, n_leaf, data.block_class[b], base, n)
                 elif family == MEANS:
                     squares += residual_means(
                         data, tree, work, n_leaf, start, base, n, with_gradient
                     )
                 else:
-                    squares += accumulate_collapsed(data, work, n_leaf, start, base, n)
-            if through_splits and not by_pairs and this == passes - 1:
+                    if by_sums:
+                        fill_tangents(tree, work, base, n)
+                    squares += accumulate_collapsed(data, work, n_leaf, n_pairs, start, base, n)
+            if through_splits and not by_sums and this == passes - 1:
                 back_through_block(family, data, h, tree, work, n_leaf, b, base)
         if this == 0:
             if family == CLASSES:
                 total = finish_classes(leaf_prior, work, n_leaf, with_gradient)
-                if by_pairs:
+                if by_sums:
                     gradient_from_pairs(h, tree, work, n_leaf)
             elif family == MEANS:
                 total = finish_means(data, tree, work, n_leaf, squares, with_gradient)
@@ -153,4 +171,6 @@ def log_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
                 total = finish_collapsed(
                     data, leaf_prior, tree, work, n_leaf, squares, with_gradient
                 )
+                if by_sums:
+                    gradient_from_tangents(h, tree, work, n_leaf)
     return total

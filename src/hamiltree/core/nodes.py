@@ -143,6 +143,23 @@ def copy_node(source, i, target, j):
         target.weights[j, f] = source.weights[i, f]
 
 
+@inlined
+def copy_rule(source, i, target, j):
+    target.feature[j] = source.feature[i]
+    target.threshold[j] = source.threshold[i]
+    for f in range(source.weights.shape[1]):
+        target.weights[j, f] = source.weights[i, f]
+
+
+@inlined
+def copy_range(source, start, target, at):
+    """Copy a subtree, its links left to ``relink``; returns where it ends."""
+    size = source.size[start]
+    for k in range(size):
+        copy_node(source, start + k, target, at + k)
+    return at + size
+
+
 @kernel
 def copy_tree(source, target):
     target.n_nodes[0] = source.n_nodes[0]

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from .collapsed import cholesky, solve_lower
-from .jit import inlined, kernel, never_inline
+from .collapsed import cholesky, solve_lower, width_of_sums
+from .jit import inner_kernel, kernel, never_inline
 from .means import LOG_2PI
 from .nodes import n_leaves
 from .priors import log_inverse_gamma
@@ -23,22 +23,7 @@ WIDTH = 1.0
 STEPS = 100
 
 
-@inlined
-def recover_gram(model, tree, work, leaves):
-    """Phi'Phi into ``work.inverse``, from the factor that an evaluation left in ``work.gram``."""
-    variance = tree.sigma[0] * tree.sigma[0]
-    for a in range(leaves):
-        for b in range(a + 1):
-            entry = 0.0
-            for k in range(b):
-                entry += work.gram[a, k] * work.gram[b, k]
-            # the factor keeps the reciprocals of its diagonal
-            entry += (1.0 / work.gram[a, a] if a == b else work.gram[a, b]) / work.gram[b, b]
-            work.inverse[a, b] = entry * variance
-        work.inverse[a, a] -= variance / (model.leaf_prior.mu_sd * model.leaf_prior.mu_sd)
-
-
-@kernel
+@inner_kernel
 def log_density_of_noise(model, work, leaves, yy, log_sigma):
     """Log posterior density of log sigma given the routing, and the log-likelihood there."""
     prior = model.leaf_prior
@@ -46,10 +31,12 @@ def log_density_of_noise(model, work, leaves, yy, log_sigma):
     precision = 1.0 / (sigma * sigma)
     prior_precision = 1.0 / (prior.mu_sd * prior.mu_sd)
     mean = work.table[:, 0]
+    width = width_of_sums(leaves)
     for a in range(leaves):
-        mean[a] = work.counts[a, 0] * precision + prior.mu_mean * prior_precision
+        at = a * width
+        mean[a] = work.sums[at] * precision + prior.mu_mean * prior_precision
         for b in range(a + 1):
-            work.gram[a, b] = work.inverse[a, b] * precision
+            work.gram[a, b] = work.sums[at + 1 + b] * precision
         work.gram[a, a] += prior_precision
     if not cholesky(work.gram, leaves):
         return -np.inf, -np.inf
@@ -79,7 +66,6 @@ def update_noise(model, tree, work, rng):
     current_like = evaluate(model, tree, work, np.bool_(False))
     if current_like == -np.inf:
         return current_like
-    recover_gram(model, tree, work, leaves)
     yy = 0.0
     for r in range(model.data.y.shape[0]):
         yy += model.data.y[r] * model.data.y[r]

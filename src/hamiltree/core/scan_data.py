@@ -72,7 +72,7 @@ class ScanModel(NamedTuple):
     mean_variance: float
     """KNOWN: prior variance of a leaf's mean."""
     worth: float
-    """OWN: rows that the prior of a leaf's mean counts for."""
+    """OWN: rows that the prior of a leaf's mean counts for; CLASSES: the sum of class_prior."""
     shape: float
     rate: float
     h: NDArray[np.float64]

@@ -24,29 +24,17 @@ def make_scorer(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWork:
     return work
 
 
-@inlined
+@kernel
 def log_gamma_ratio(x, a):
     """Log of Gamma(x + a) / Gamma(a)."""
     return math.lgamma(x + a) - math.lgamma(a)
 
 
-@inlined
-def class_part(model, m, rows):
-    return log_gamma_ratio(rows, model.class_prior[m])
-
-
-@inlined
-def size_part(model, ratio, rows):
-    """What depends on a leaf's size alone; ``ratio`` of the variances where noise is known."""
-    if model.leaf == CLASSES:
-        mass = 0.0
-        for m in range(model.class_prior.shape[0]):
-            mass += model.class_prior[m]
-        return -log_gamma_ratio(rows, mass)
-    if model.leaf == KNOWN:
-        return -0.5 * math.log(1.0 + ratio * rows)
-    shape = log_gamma_ratio(0.5 * rows, model.shape) - 0.5 * rows * math.log(model.rate)
-    return shape - 0.5 * math.log1p(rows / model.worth)
+@kernel
+def own_size_part(shape, rate, worth, rows):
+    """What depends on a leaf's size alone where each leaf has a variance of its own."""
+    part = log_gamma_ratio(0.5 * rows, shape) - 0.5 * rows * math.log(rate)
+    return part - 0.5 * math.log1p(rows / worth)
 
 
 @kernel
@@ -55,12 +43,15 @@ def fill_tables(model, table, units, ratio):
     last = table.shape[0] - 1
     for c in range(table.shape[1]):
         rows = c / units
-        table[last, c] = size_part(model, ratio, rows)
         if model.leaf == CLASSES:
+            table[last, c] = -log_gamma_ratio(rows, model.worth)
             for m in range(last):
-                table[m, c] = class_part(model, m, rows)
+                table[m, c] = log_gamma_ratio(rows, model.class_prior[m])
         elif model.leaf == KNOWN:
+            table[last, c] = -0.5 * math.log(1.0 + ratio * rows)
             table[0, c] = 0.5 * ratio / (1.0 + ratio * rows)
+        else:
+            table[last, c] = own_size_part(model.shape, model.rate, model.worth, rows)
 
 
 @kernel
@@ -81,14 +72,17 @@ def fill_known_tables(model, work, sigma):
 
 @inlined
 def class_score(model, table, m, c, units):
-    return table[m, c] if c < table.shape[1] else class_part(model, m, c / units)
+    if c < table.shape[1]:
+        return table[m, c]
+    return log_gamma_ratio(c / units, model.class_prior[m])
 
 
 @inlined
 def size_score(model, table, c, units):
+    """Of a leaf with classes."""
     if c < table.shape[1]:
         return table[table.shape[0] - 1, c]
-    return size_part(model, 1.0, c / units)
+    return -log_gamma_ratio(c / units, model.worth)
 
 
 @inlined
@@ -106,7 +100,11 @@ def leaf_score(model, work, table, leaf, units):
     rows = c / units
     spread = max(work.sums[0, leaf, 1] - total * total / (rows + model.worth), 0.0)
     excess = math.log1p(0.5 * spread / model.rate)
-    return size_score(model, table, c, units) - (model.shape + 0.5 * rows) * excess
+    if c < table.shape[1]:
+        part = table[1, c]
+    else:
+        part = own_size_part(model.shape, model.rate, model.worth, rows)
+    return part - (model.shape + 0.5 * rows) * excess
 
 
 @inlined

@@ -12,6 +12,7 @@ from ..core.record import drain, record_tree
 from ..datasets import Split
 from ..draws import RunInfo, take
 from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
+from ..gathering import gather
 from ..posterior import Posterior
 from .configurations import (
     HMC,
@@ -155,8 +156,8 @@ def watch_burn_in(posterior: Posterior, split: Split) -> Posterior:
     first = posterior.info.acceptance["warmup"]
     if again != {move: (int(a[0]), int(n[0])) for move, (a, n) in first.items() if n[0]}:
         raise RuntimeError("the watched burn-in is not the chain's own: its moves differ")
-    draws, _ = run._gather([pieces], n_warmup, sampler.h)
-    info = RunInfo({}, {}, posterior.info.seconds, False)
+    draws, _ = gather([pieces], n_warmup, sampler.h)
+    info = RunInfo({}, {}, posterior.info.seconds, posterior.info.stopped)
     return Posterior(draws, info, preprocessing, posterior.settings)
 
 

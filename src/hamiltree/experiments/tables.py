@@ -12,7 +12,7 @@ import pandas
 
 from .. import __version__
 from ..datasets import Split
-from ..diagnostics import _rhat
+from ..diagnostics import rank_rhat
 from ..draws import FloatArray
 from .store import Config, Result, Store, sources_digest
 
@@ -100,10 +100,10 @@ def rhats(runs: Sequence[Run]) -> dict[str, float]:
         name: np.stack([run.result.arrays[name].astype(np.float64) for run in runs])
         for name in ("log_posterior", "n_leaves", "monitor")
     }
-    predictions = [_rhat(stacked["monitor"][:, :, row]) for row in range(len(stacked["monitor"].T))]
+    predictions = [rank_rhat(row) for row in np.moveaxis(stacked["monitor"], 2, 0)]
     return {
-        "rhat_log_posterior": _rhat(stacked["log_posterior"]),
-        "rhat_leaves": _rhat(stacked["n_leaves"]),
+        "rhat_log_posterior": rank_rhat(stacked["log_posterior"]),
+        "rhat_leaves": rank_rhat(stacked["n_leaves"]),
         "rhat_worst_prediction": float(np.max(predictions)),
     }
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..consensus import shares_of_splits
-from ..diagnostics import MIN_ESS, RHAT_LIMIT
 from ..draws import FloatArray
 from ..encoding import Encoding
 from ..posterior import Posterior
+from ..verdict import MIN_ESS, RHAT_LIMIT
 
 BINS = 60
 THRESHOLDS = 9

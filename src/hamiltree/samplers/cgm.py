@@ -1,7 +1,9 @@
-"""CGM (Chipman, George and McCulloch 1998): grow, prune, change or swap, one of four at random.
+"""CGM (Chipman, George and McCulloch 1998): the posterior over hard trees with conjugate leaves.
 
-One iteration is ``proposals`` of them. Each direction of a pair of moves has the same
-probability, so that it cancels; an impossible move is a step that stays.
+``moves="prior"`` is theirs: grow, prune, change or swap, one of four at random, with rules drawn
+from the prior; one iteration is ``proposals`` of them. ``moves="informed"`` makes a sweep of moves
+that look at the data instead. Each direction of a pair of moves has the same probability, so that
+it cancels; an impossible move is a step that stays.
 """
 
 from __future__ import annotations
@@ -9,11 +11,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.hard_moves import attempt
+from ..core.buffers import CLASSES
+from ..core.hard_exploring import sweep_hard_tree
+from ..core.hard_moves import HardModel, attempt
 from ..core.hard_record import record_hard_tree, start_tree
 from ..core.jit import kernel
 from ..core.record import is_full
+from ..core.scan_data import OWN, ScanModel, make_scan_data
 from ..settings import Settings
+from .common import sweep_of
 from .hard import HardPlan, HardSampler, make_model
 
 MOVES = ("grow", "prune", "change", "swap")
@@ -21,14 +27,19 @@ MOVES = ("grow", "prune", "change", "swap")
 
 
 @kernel
-def advance_cgm(model, loop, plan, block, n, rng):
-    """Up to n iterations, fewer when the block is full; how many, or -1 without a start."""
+def advance_cgm(model, loop, explorer, plan, block, n, rng):
+    """Up to n iterations, fewer when the block is full; how many, or -1 without a start.
+
+    Without an explorer, ``None``, its branch is not even compiled.
+    """
     if n > 0 and loop.iteration[0] == 0 and not start_tree(model, loop.state, rng):
         return -1
     for done in range(n):
         phase = 0 if loop.iteration[0] < plan.n_warmup else 1
         if phase == 1 and is_full(block, model.shape.max_leaves):
             return done
+        if explorer is not None:
+            sweep_hard_tree(model, loop.state, explorer, phase, rng)
         for _ in range(plan.repeats):
             move = int(4.0 * rng.random())
             loop.tally[phase, move, 1] += 1
@@ -48,4 +59,34 @@ def build_cgm(
     n_warmup: int,
 ) -> HardSampler:
     model = make_model(columns, y, n_classes, settings, pinball=False)
-    return HardSampler(model, HardPlan(n_warmup, settings.proposals), advance_cgm, MOVES)
+    sweep = sweep_of(settings)
+    proposals = settings.proposals if settings.moves == "prior" else 0
+    return HardSampler(
+        model,
+        HardPlan(n_warmup, proposals),
+        advance_cgm,
+        MOVES,
+        scan_model=scan_model_of(model) if sweep else None,
+        sweep=sweep,
+    )
+
+
+def scan_model_of(model: HardModel) -> ScanModel:
+    """Scores as leaves of their own have them; only a proposal where all share a variance."""
+    p, n = model.data.columns.shape
+    regression = len(model.leaf.class_prior) == 0
+    label = np.zeros(n, np.int64) if regression else model.data.classes
+    y = model.data.y - model.leaf.mean
+    return ScanModel(
+        data=make_scan_data(model.data.columns, np.arange(n), label, y),
+        prior=model.rules.prior,
+        kind=model.rules.kind,
+        leaf=OWN if regression else CLASSES,
+        class_prior=model.leaf.class_prior,
+        mean_variance=1.0,  # of leaves with a known variance
+        worth=model.leaf.worth if regression else model.leaf.mass,
+        shape=model.leaf.shape,
+        rate=model.leaf.rate,
+        h=np.zeros(p),
+        power=np.array([model.power]),
+    )

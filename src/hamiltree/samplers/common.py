@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from ..core.priors import TreePrior, make_tree_prior
-from ..settings import Settings
+from ..settings import INFORMED_MOVES, Settings
+
+
+def sweep_of(settings: Settings) -> tuple[str, ...]:
+    """Names of the informed moves of an iteration, in order."""
+    if settings.informed_moves is not None:
+        return settings.informed_moves
+    return INFORMED_MOVES if settings.moves == "informed" else ()
 
 
 def tree_prior_of(n_features: int, settings: Settings) -> TreePrior:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core import informed
+from ..core.hard_exploring import make_explorer
 from ..core.hard_moves import HardModel, HardState
 from ..core.hard_rules import FULL, RULE_PRIORS, UNIFORM, RuleModel, make_rule_work
 from ..core.leaves import make_leaf_model, n_stats, n_values
@@ -16,6 +18,7 @@ from ..core.nodes import empty_tree
 from ..core.partition import make_cells, make_hard_data
 from ..core.record import Block, drain, make_block
 from ..core.restructure import make_partition_work
+from ..core.scan_data import ScanModel
 from ..core.shapes import make_shape_prior
 from ..settings import Settings
 from .common import tree_prior_of
@@ -26,7 +29,7 @@ class HardPlan(NamedTuple):
 
     n_warmup: int
     repeats: int
-    """CGM: proposals an iteration; WU: triples before, and after, the restructure."""
+    """CGM: prior-drawn proposals an iteration; WU: triples before, and after, the restructure."""
 
 
 class HardLoop(NamedTuple):
@@ -42,34 +45,51 @@ class HardLoop(NamedTuple):
 Advance = Callable[..., int]
 
 
+@dataclass(frozen=True)
+class HardSampler:
+    """CGM or WU: configuration shared by its chains."""
+
+    model: HardModel
+    plan: HardPlan
+    advance: Advance
+    moves: tuple[str, ...]
+    scan_model: ScanModel | None = None
+    """What informed moves look at; None where there are none."""
+    sweep: tuple[str, ...] = ()
+    """Names of the informed moves of an iteration, in order."""
+
+    def start(self, rng: np.random.Generator) -> HardChain:
+        return HardChain(self, rng)
+
+    @property
+    def h(self) -> NDArray[np.float64]:
+        return np.zeros(self.model.data.columns.shape[0])
+
+
 class HardChain:
     """One chain: its loop, its generator, and room for draws."""
 
-    def __init__(
-        self,
-        model: HardModel,
-        plan: HardPlan,
-        advance: Advance,
-        moves: tuple[str, ...],
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, sampler: HardSampler, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.model = model
-        self.plan = plan
-        self.moves = moves
-        self._advance = advance
+        self.sampler = sampler
+        self.model = model = sampler.model
         self.loop = HardLoop(
             state=make_state(model),
             iteration=np.zeros(1, np.int64),
-            tally=np.zeros((2, len(moves), 2), np.int64),
+            tally=np.zeros((2, len(sampler.moves), 2), np.int64),
         )
+        self.explorer = None
+        if sampler.scan_model is not None:
+            self.explorer = make_explorer(
+                sampler.scan_model, sampler.sweep, model, self.loop.state, rng
+            )
         self.block = make_block(model.shape.max_leaves, 0, n_values(model.leaf))
 
     def advance(self, n: int) -> list[Block]:
         """Run n iterations; returns the draws made, in one piece or several."""
         pieces: list[Block] = []
         while n > 0:
-            done = self._advance(self.model, self.loop, self.plan, self.block, n, self.rng)
+            done = self._advance(n)
             if done < 0:
                 raise ValueError(
                     f"found no tree with min_leaves={self.model.shape.min_leaves} leaves whose "
@@ -80,36 +100,29 @@ class HardChain:
                 pieces.append(drain(self.block))
         return pieces
 
+    def _advance(self, n: int) -> int:
+        return self.sampler.advance(
+            self.model, self.loop, self.explorer, self.sampler.plan, self.block, n, self.rng
+        )
+
     def compile(self) -> None:
         """Compile, or load what was compiled before, without moving the chain."""
-        self._advance(self.model, self.loop, self.plan, self.block, 0, self.rng)
+        self._advance(0)
 
     def tally(self) -> dict[str, dict[str, tuple[int, int]]]:
-        """phase -> move -> (accepted, proposed); an impossible move counts as refused."""
+        """phase -> move -> (accepted, proposed); an impossible move counts as refused.
+
+        Where there are informed moves, only those that were proposed; "prior" marks the others.
+        """
+        counted = [(name, self.loop.tally[:, k]) for k, name in enumerate(self.sampler.moves)]
+        if self.explorer is not None:
+            counted = [(f"prior {name}", counts) for name, counts in counted]
+            counted += [(name, self.explorer.tally[:, k]) for k, name in enumerate(informed.NAMES)]
+            counted = [(name, counts) for name, counts in counted if counts[:, 1].any()]
         return {
-            phase: {
-                name: (int(counts[place, 0]), int(counts[place, 1]))
-                for place, name in enumerate(self.moves)
-            }
-            for phase, counts in zip(("warmup", "sampling"), self.loop.tally, strict=True)
+            phase: {name: (int(counts[t, 0]), int(counts[t, 1])) for name, counts in counted}
+            for t, phase in enumerate(("warmup", "sampling"))
         }
-
-
-@dataclass(frozen=True)
-class HardSampler:
-    """CGM or WU: configuration shared by its chains."""
-
-    model: HardModel
-    plan: HardPlan
-    advance: Any
-    moves: tuple[str, ...]
-
-    def start(self, rng: np.random.Generator) -> HardChain:
-        return HardChain(self.model, self.plan, self.advance, self.moves, rng)
-
-    @property
-    def h(self) -> NDArray[np.float64]:
-        return np.zeros(self.model.data.columns.shape[0])
 
 
 def make_model(

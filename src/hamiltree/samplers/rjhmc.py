@@ -48,8 +48,8 @@ from ..core.sides import (
     with_calls,
 )
 from ..core.target import Model, likelihood, make_model, tempered
-from ..settings import INFORMED_MOVES, Settings
-from .common import tree_prior_of
+from ..settings import Settings
+from .common import sweep_of, tree_prior_of
 
 MOVES = {
     "grow": GROW,
@@ -119,7 +119,7 @@ def advance(state, plan, block, n, rng):
     for done in range(n):
         t = state.iteration[0]
         phase = WARMUP if t < plan.n_warmup else SAMPLING
-        if phase == SAMPLING and is_full(block, model.prior.max_leaves):
+        if phase == SAMPLING and plan.keep and is_full(block, model.prior.max_leaves):
             return done
         if not plan.adapt_each:
             if set_h(model, plan.h_warmup[t] if phase == WARMUP else plan.h_final):
@@ -130,7 +130,7 @@ def advance(state, plan, block, n, rng):
         if phase == WARMUP:
             if plan.window_end[t]:
                 end_window(state.tuning)
-        else:
+        elif plan.keep:
             row = record_tree(model, state.tree, state.work, block, rng)
             stats = block.scalars[row, FIRST_STAT:]
             stats[0] = 1.0 if info.divergent else 0.0
@@ -179,9 +179,9 @@ class RJHMC:
 class RJHMCChain:
     """One chain of it: its state, its generator, and room for draws."""
 
-    def __init__(self, sampler: RJHMC, rng: np.random.Generator) -> None:
+    def __init__(self, sampler: RJHMC, rng: np.random.Generator, keep: bool = True) -> None:
         self.rng = rng
-        self.plan = make_plan(sampler.settings, sampler.n_warmup)
+        self.plan = make_plan(sampler.settings, sampler.n_warmup)._replace(keep=keep)
         state = make_state(sampler)
         scans = connect(state.scan_model, state.scan_work, state.tree, rng)
         self.state = with_calls(state._replace(scan_model=scans), self.plan, rng)
@@ -221,13 +221,6 @@ class RJHMCChain:
         }
 
 
-def sweep_of(settings: Settings) -> tuple[str, ...]:
-    """Names of the informed moves of an iteration, in order."""
-    if settings.informed_moves is not None:
-        return settings.informed_moves
-    return INFORMED_MOVES if settings.moves == "informed" else ()
-
-
 def sorted_columns(data: Data, settings: Settings) -> ScanData:
     """What the scans need of the data; of one row where nothing is scanned."""
     rows = np.concatenate(
@@ -264,6 +257,7 @@ def make_plan(settings: Settings, n_warmup: int) -> Plan:
         adapt_end=adapt_end,
         h_final=float(settings.h),
         sweep=np.array([informed.NAMES.index(name) for name in sweep_of(settings)], np.int64),
+        keep=True,
         prior_moves=settings.moves == "prior",
     )
 
@@ -307,7 +301,7 @@ def make_state(sampler: RJHMC) -> State:
         leaf=CLASSES if sampler.n_classes else KNOWN,
         class_prior=model.leaf_prior.class_prior,
         mean_variance=model.leaf_prior.mu_sd**2,
-        worth=1.0,
+        worth=float(model.leaf_prior.class_prior.sum()),
         shape=1.0,
         rate=1.0,
         h=model.h,

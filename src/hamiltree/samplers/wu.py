@@ -30,8 +30,11 @@ def counted(model, loop, phase, move, rng):
 
 
 @kernel
-def advance_wu(model, loop, plan, block, n, rng):
-    """Up to n iterations, fewer when the block is full; how many, or -1 without a start."""
+def advance_wu(model, loop, explorer, plan, block, n, rng):
+    """Up to n iterations, fewer when the block is full; how many, or -1 without a start.
+
+    There is no explorer: ``None``.
+    """
     if n > 0 and loop.iteration[0] == 0 and not start_tree(model, loop.state, rng):
         return -1
     for done in range(n):

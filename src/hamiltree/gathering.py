@@ -1,0 +1,107 @@
+"""From the blocks of draws that chains hand over to the flat draws of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .core.record import SCALARS, Block
+from .draws import Draws
+
+_NUTS_STATS = ("divergent", "nuts_depth", "step_size", "accept_stat", "n_gradients")
+_STATS: dict[str, tuple[str, ...]] = {
+    "hmc-df": _NUTS_STATS,
+    "hmc-dfi": _NUTS_STATS,
+    "cgm": (),
+    "wu": (),
+    "smc": ("log_weight", "founder"),
+}
+_STAT_TYPES = {
+    "divergent": np.bool_,
+    "nuts_depth": np.int64,
+    "n_gradients": np.int64,
+    "founder": np.int64,
+}
+
+Tally = Mapping[str, Mapping[str, tuple[int, int]]]
+"""phase -> move -> (accepted, proposed), of one chain."""
+
+
+def gather(
+    pieces: Sequence[Sequence[Block]], kept: int, h: NDArray[np.float64]
+) -> tuple[Draws, dict[str, NDArray[np.float64]]]:
+    """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw]."""
+    parts: dict[str, list[NDArray[np.generic]]] = {}
+    tables, counts = [], []
+    for chain in pieces:
+        n_nodes = np.concatenate([b.n_nodes for b in chain])[:kept]
+        nodes = int(n_nodes.sum())
+        limits = {
+            "size": nodes,
+            "feature": (nodes - kept) // 2,
+            "threshold": (nodes - kept) // 2,
+            "weights": (nodes - kept) // 2,
+            "leaf": (nodes + kept) // 2,
+        }
+        for name, limit in limits.items():
+            whole = np.concatenate([getattr(b, name) for b in chain])
+            parts.setdefault(name, []).append(whole[:limit])
+        tables.append(np.concatenate([b.scalars for b in chain])[:kept])
+        counts.append(n_nodes)
+    table = np.stack(tables)  # chain, draw, scalar
+    scalar = {name: table[:, :, j] for j, name in enumerate(SCALARS)}
+    flat = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())
+    draws = Draws(
+        n_chains=len(pieces),
+        n_draws=kept,
+        node_offset=np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64),
+        size=flat["size"].astype(np.int32, copy=False),
+        feature=flat["feature"].astype(np.int32, copy=False),
+        threshold=flat["threshold"].astype(np.float64, copy=False),
+        weights=flat["weights"].astype(np.float64, copy=False),
+        leaf=flat["leaf"].astype(np.float64, copy=False),
+        h=h,
+        n_leaves=scalar["n_leaves"].astype(np.int64),
+        depth=scalar["depth"].astype(np.int64),
+        log_likelihood=scalar["log_likelihood"].copy(),
+        log_posterior=scalar["log_posterior"].copy(),
+        sigma=scalar["sigma"].copy(),
+        weights_of_draws=weight / weight.sum(),
+    )
+    return draws, scalar
+
+
+def stats_of(
+    method: str, scalar: Mapping[str, NDArray[np.float64]]
+) -> dict[str, NDArray[np.generic]]:
+    """What the sampler recorded of itself at each draw, [chain, draw] each."""
+    return {
+        name: scalar[name].astype(_STAT_TYPES.get(name, np.float64))
+        for name in _STATS.get(method, ())
+    }
+
+
+def log_evidence(log_weight: NDArray[np.float64]) -> float:
+    """Log of the mean over islands of their estimates, which are the sums of their weights."""
+    top = log_weight.max()
+    return float(top + np.log(np.exp(log_weight - top).sum(axis=1).mean()))
+
+
+def gather_tallies(
+    tallies: Sequence[Tally],
+) -> dict[str, dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]]:
+    """phase -> move -> (accepted, proposed), [chain] each."""
+    moves = list(dict.fromkeys(m for tally in tallies for m in tally["sampling"]))
+    return {
+        phase: {
+            move: (
+                np.array([t[phase].get(move, (0, 0))[0] for t in tallies]),
+                np.array([t[phase].get(move, (0, 0))[1] for t in tallies]),
+            )
+            for move in moves
+        }
+        for phase in ("warmup", "sampling")
+    }

@@ -1,0 +1,133 @@
+"""The documentation: its programs run, its links lead somewhere, its reference is complete."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+
+import matplotlib.pyplot as plt
+import pytest
+
+import hamiltree
+import hamiltree.datasets
+import hamiltree.plots
+from hamiltree import estimators
+from hamiltree.core import informed
+from hamiltree.settings import METHODS
+from hamiltree.tree import Tree
+
+from .examples import ROOT, pages, run_page
+
+DOCS = ROOT / "docs"
+DIRECTIVE = re.compile(r"^\.\. auto\w+:: ([\w.]+)", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+# ------------------------------------------------------------------ programs
+
+
+@pytest.fixture
+def short_chains(monkeypatch):
+    """The pages' chains, too short to mean anything."""
+    lengths = {"n_chains": 2, "n_warmup": 10, "n_draws": 10}
+    monkeypatch.setitem(estimators.RUN_LENGTHS, None, lengths)
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_programs_run(page, short_chains):
+    programs = 0
+    for program, printed, shown in run_page(page):
+        assert not (shown and not printed), f"prints nothing, and the page says it does:\n{program}"
+        programs += 1
+    assert programs
+
+
+def test_pages_with_programs_are_found():
+    assert {"README.md", "start.md", "choosing.md", "extending.md"} <= {p.name for p in pages()}
+
+
+# ------------------------------------------------------------------ the reference
+
+
+def public_names() -> set[str]:
+    modules = (hamiltree, hamiltree.plots, hamiltree.datasets)
+    return {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
+
+
+def documented_names() -> set[str]:
+    return set(DIRECTIVE.findall((DOCS / "api.md").read_text("utf-8")))
+
+
+def test_the_reference_has_every_public_name():
+    assert public_names() <= documented_names(), "add what is missing to docs/api.md"
+
+
+def test_the_reference_has_no_name_that_does_not_exist():
+    for name in documented_names():
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute), name
+
+
+def test_the_reference_has_the_classes_that_methods_return():
+    known = {name.rsplit(".", 1)[1] for name in documented_names()}
+    found = set()
+    for cls in (hamiltree.Posterior, Tree):
+        for name, method in inspect.getmembers(cls, inspect.isfunction):
+            returned = str(inspect.signature(method).return_annotation)
+            for word in re.findall(r"[A-Z]\w+", "" if name.startswith("_") else returned):
+                kind = method.__globals__.get(word)
+                if inspect.isclass(kind) and kind.__module__.startswith("hamiltree"):
+                    found.add(word)
+    assert {"Diagnosis", "Shape", "Tree"} <= found <= known
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("sampler.md", informed.NAMES),
+        ("choosing.md", METHODS),
+        ("plots.md", hamiltree.plots.__all__),
+    ],
+)
+def test_pages_name_all_there_is(page, names):
+    text = (DOCS / page).read_text("utf-8")
+    missing = [name for name in names if not re.search(rf"\b{re.escape(name)}\b", text)]
+    assert not missing, f"docs/{page} does not mention {missing}"
+
+
+# ------------------------------------------------------------------ links and the build
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda p: p.name
+)
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(page.read_text("utf-8")):
+        if not target.startswith(("http://", "https://", "#")):
+            assert (page.parent / target.partition("#")[0]).exists(), target
+
+
+def test_every_page_is_in_the_index():
+    listed = (DOCS / "index.md").read_text("utf-8").split()
+    assert {page.stem for page in DOCS.glob("*.md")} - {"index"} <= set(listed)
+
+
+def test_the_pages_build_without_a_warning_and_load_nothing(tmp_path):
+    for needed in ("sphinx", "myst_parser", "furo"):
+        pytest.importorskip(needed, reason="pip install hamiltree[docs]")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(DOCS), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    loaded = re.compile(
+        r"<(?:script|img|iframe)[^>]+src=\"(?:https?:)?//|<link[^>]+href=\"(?:https?:)?//"
+    )
+    for page in tmp_path.glob("*.html"):
+        assert not loaded.search(page.read_text("utf-8")), page.name
+    reference = (tmp_path / "api.html").read_text("utf-8")
+    for name in public_names():
+        assert f'id="{name}"' in reference, name
