@@ -260,8 +260,11 @@ def test_weights_are_drawn_by_their_density(mode, rng):
 
 @pytest.mark.parametrize("h", [0.2, 0.0])
 def test_rules_are_drawn_by_their_density(h, rng):
-    """Columns by their shares, and thresholds uniform under their distribution function."""
-    bench = Bench.build("hmc-df", h, 3, rng)
+    """Columns by their shares, and thresholds uniform under their distribution function.
+
+    Classes that a column tells apart: the shares that ignore the data then matter.
+    """
+    bench = Bench.build("hmc-df", h, 2, rng, separable=True)
     tree = bench.tree(2)
     cells = cells_of(bench, tree, 0, inside=False)
     _, share, _ = bench.scan(tree).columns(np.ones(len(bench.X), bool), Leaf(), Leaf())
