@@ -15,7 +15,7 @@ author = "the hamiltree developers"
 release = version = hamiltree.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build"]
+smartquotes = False  # preset="paper" is code wherever it stands
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3

@@ -38,7 +38,7 @@ def run_page(page: Path) -> Iterator[tuple[str, str, str | None]]:
         for found in PROGRAM.finditer(page.read_text("utf-8")):
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                exec(compile(found[1], str(page), "exec"), names)
+                exec(compile(found[1], f"<{page.name}>", "exec"), names)
             yield found[1], printed.getvalue(), found[2]
 
 
