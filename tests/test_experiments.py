@@ -224,9 +224,11 @@ def test_burn_in_is_watched_on_the_same_chain(method, preset):
     posterior = restarts.fitted(config, split)
     watched = restarts.watch_burn_in(posterior, split)
     assert watched.n_draws == config["parameters"]["n_warmup"] == 5
-    # One more iteration of the burn-in's chain is the fit's only draw: a jump changes the number
-    # of leaves by one at most.
-    assert abs(int(watched.n_leaves[0, -1]) - int(posterior.n_leaves[0, 0])) <= 1
+    # ``watch_burn_in`` itself refuses a chain that made other moves than the fit. Besides, one more
+    # iteration of the burn-in's chain is the fit's only draw: a jump of the paper's changes the
+    # number of leaves by one at most. (Informed moves may regrow whole subtrees.)
+    if preset == "paper":
+        assert abs(int(watched.n_leaves[0, -1]) - int(posterior.n_leaves[0, 0])) <= 1
 
 
 def test_the_burn_in_of_another_chain_is_refused():
