@@ -74,7 +74,7 @@ def random_model(
     *,
     n_rows: int,
     n_features: int,
-    h: float,
+    h: float | np.ndarray,
     power: float = 1.0,
 ) -> tuple[Model, Work, np.ndarray, np.ndarray]:
     """Model, scratch, and the data as [rows, features] and y in the order given."""
@@ -95,5 +95,5 @@ def random_model(
         weight_prior=PRIOR.weight,
     )
     leaf_prior = LeafPrior(np.full(n_classes, 0.7), *PRIOR.mu, *PRIOR.sigma)
-    softness = np.full(n_features, h)
+    softness = np.broadcast_to(np.asarray(h, float), n_features).copy()
     return make_model(family, data, prior, leaf_prior, softness, power, tree, work), work, X, y

@@ -7,6 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -58,7 +59,9 @@ class _BayesianTree(BaseEstimator, ABC):
     n_draws: int | None = None
     target_rhat: float | None = None
     max_draws: int | None = None
-    h: float | None = None
+    h: float | Sequence[float] | str | None = None
+    h_by_feature: bool = False
+    h_prior: Pair | None = None
     alpha_split: float | None = None
     beta_split: float | None = None
     min_leaves: int | None = None
@@ -76,7 +79,7 @@ class _BayesianTree(BaseEstimator, ABC):
     ess_threshold: float | None = None
     min_size: int | None = None
     moves: str | None = None
-    h_init: float | None = None
+    h_init: float | Sequence[float] | None = None
     informed_moves: Sequence[str] | None = None
     replicas: int | None = None
     index_update: str | None = None
@@ -215,6 +218,20 @@ class _BayesianTree(BaseEstimator, ABC):
             )
         return self.posterior_.feature_inclusion()
 
+    @property
+    def h_(self) -> FloatArray:
+        """Softness of a split on each column as a share of its range, [n_features_in_].
+
+        What ``h`` said or, with h="auto", what was chosen; with h="learn", its posterior mean.
+        NaN for constant columns.
+        """
+        check_is_fitted(self)
+        posterior = self.posterior_
+        h = np.full(len(posterior.preprocessing.feature_names), np.nan)
+        mean = posterior.draws.h.mean(axis=0) if posterior.draws.h_learned else posterior.draws.h
+        h[posterior.preprocessing.used] = mean
+        return h
+
     @abstractmethod
     def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
         """Preprocessing, the target as the model sees it, and the number of classes or 0."""
@@ -239,6 +256,9 @@ class _BayesianTree(BaseEstimator, ABC):
         if prior is not None:
             check_positive("feature_prior", prior, n_features, f"{n_features} positive numbers")
             overrides["feature_prior"] = tuple(prior[column] for column in preprocessing.used)
+        for name in ("h", "h_init"):
+            if isinstance(overrides[name], tuple):
+                overrides[name] = _of_used(name, overrides[name], preprocessing)
         settings = _spread_mass(resolve(self.preset, overrides), overrides, n_classes)
         check(settings, n_classes)
         return settings
@@ -277,6 +297,8 @@ class BayesianTreeClassifier(ClassifierMixin, _BayesianTree):
         The labels, sorted.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of splits on each column.
+    h_ : ndarray of shape (n_features_in_,)
+        Softness on each column: as given, as chosen, or the posterior mean.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -349,6 +371,8 @@ class BayesianTreeRegressor(RegressorMixin, _BayesianTree):
         Every sampled tree, diagnostics, files and plots.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of splits on each column.
+    h_ : ndarray of shape (n_features_in_,)
+        Softness on each column: as given, as chosen, or the posterior mean.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -405,6 +429,18 @@ def _tails(coverage: float) -> tuple[float, float]:
     if not 0 < coverage < 1:
         raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}")
     return (1 - coverage) / 2, (1 + coverage) / 2
+
+
+def _of_used(name: str, value: tuple[Any, ...], preprocessing: Preprocessing) -> tuple[float, ...]:
+    """Softness of the used columns from that of all."""
+    n = len(preprocessing.feature_names)
+    numbers = np.array([v if isinstance(v, Real) else np.nan for v in value], np.float64)
+    if len(numbers) != n or not ((numbers >= 0) & np.isfinite(numbers)).all():
+        raise ValueError(
+            f"{name} must be a number, or one for each of the {n} columns, none negative; "
+            f"got {value!r}"
+        )
+    return tuple(float(numbers[column]) for column in preprocessing.used)
 
 
 def _spread_mass(settings: Settings, overrides: dict[str, Any], n_classes: int) -> Settings:

@@ -32,9 +32,12 @@ Tally = Mapping[str, Mapping[str, tuple[int, int]]]
 def gather(
     pieces: Sequence[Sequence[Block]], kept: int, h: NDArray[np.float64]
 ) -> tuple[Draws, dict[str, NDArray[np.float64]]]:
-    """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw]."""
+    """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw].
+
+    ``h`` is that of all draws, unless the blocks have one of each.
+    """
     parts: dict[str, list[NDArray[np.generic]]] = {}
-    tables, counts = [], []
+    tables, counts, softness = [], [], []
     for chain in pieces:
         n_nodes = np.concatenate([b.n_nodes for b in chain])[:kept]
         nodes = int(n_nodes.sum())
@@ -50,9 +53,11 @@ def gather(
             parts.setdefault(name, []).append(whole[:limit])
         tables.append(np.concatenate([b.scalars for b in chain])[:kept])
         counts.append(n_nodes)
+        softness.append(np.concatenate([b.h for b in chain])[:kept])
     table = np.stack(tables)  # chain, draw, scalar
     scalar = {name: table[:, :, j] for j, name in enumerate(SCALARS)}
     flat = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    learned = np.concatenate(softness)
     weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())
     draws = Draws(
         n_chains=len(pieces),
@@ -63,7 +68,7 @@ def gather(
         threshold=flat["threshold"].astype(np.float64, copy=False),
         weights=flat["weights"].astype(np.float64, copy=False),
         leaf=flat["leaf"].astype(np.float64, copy=False),
-        h=h,
+        h=learned if learned.shape[1] else h,
         n_leaves=scalar["n_leaves"].astype(np.int64),
         depth=scalar["depth"].astype(np.int64),
         log_likelihood=scalar["log_likelihood"].copy(),

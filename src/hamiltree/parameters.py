@@ -12,6 +12,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .settings import (
+    H_RANGE,
+    H_WORDS,
     INFORMED_MOVES,
     MAX_DRAWS_FACTOR,
     METHODS,
@@ -49,8 +51,10 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "beta_split": [_not_negative, None],
     "min_leaves": [_count, None],
     "max_leaves": [_count, None],
-    "h": [_not_negative, None],
-    "h_init": [_not_negative, None],
+    "h": [_not_negative, StrOptions(set(H_WORDS)), *_numbers],
+    "h_by_feature": ["boolean"],
+    "h_prior": _numbers,
+    "h_init": [_not_negative, *_numbers],
     "tau_prior": _numbers,
     "feature_prior": _numbers,
     "weight_prior": [_positive, None],
@@ -103,8 +107,17 @@ DOCS: dict[str, tuple[str, str]] = {
     "beta_split": ("float", "Prior: the larger, the smaller deep trees' share. See alpha_split."),
     "min_leaves": ("int", "Smallest tree; 1 allows a tree without a split."),
     "max_leaves": ("int", "Largest tree; a guard, the prior should keep trees well below it."),
-    "h": ("float", "Softness of the splits as a share of a column's range; 0 for hard splits."),
-    "h_init": ("float", "Softness at the start of warm-up, moved to h during it; None for h."),
+    "h": (
+        "float, array or str",
+        "Softness of splits, a share of a column's range, one or one a "
+        'column; 0 for hard splits; "auto" from the data\'s spacing; "learn" samples it.',
+    ),
+    "h_by_feature": ("bool", 'HMC-DF: h="auto" and h="learn" have an h for each column.'),
+    "h_prior": ("(float, float)", 'h="learn": median of h, and sd of log h, of its normal prior.'),
+    "h_init": (
+        "float or array",
+        "Softness at the start of warm-up, moved to h during it; None for h.",
+    ),
     "tau_prior": ("(float, float)", "Beta prior of the thresholds on the unit interval."),
     "feature_prior": ("array", "Prior weights of the input columns; None for equal weights."),
     "weight_prior": ("float", "HMC-DFI: Dirichlet concentration of a split's input weights."),
@@ -190,10 +203,7 @@ def check(settings: Settings, n_classes: int) -> None:
     if n_classes and not isinstance(settings.class_prior, Real):
         wanted = f"a positive number, or one for each of the {n_classes} classes"
         check_positive("class_prior", settings.class_prior, n_classes, wanted)
-    for name in ("h", "h_init"):
-        h = getattr(settings, name)
-        if h is not None and 0 < h < SMALLEST_H:
-            raise ValueError(f"{name} must be 0 (hard splits) or at least {SMALLEST_H:g}, got {h}")
+    _check_softness(settings)
     if settings.min_leaves > settings.max_leaves:
         raise ValueError(
             f"min_leaves={settings.min_leaves} is larger than max_leaves={settings.max_leaves}"
@@ -230,6 +240,49 @@ def check(settings: Settings, n_classes: int) -> None:
     rules = settings.rule_prior if settings.method == "cgm" else "uniform01"
     if settings.method not in ("wu", "smc") and rules == "uniform01":
         _warn_of_endless_growth(settings)
+
+
+def _check_softness(settings: Settings) -> None:
+    """Refuse an h that is not one, and what cannot be together with it."""
+    oblique = settings.method == "hmc-dfi"
+    for name in ("h", "h_init"):
+        h = getattr(settings, name)
+        if h is None or isinstance(h, str):
+            continue
+        values = np.atleast_1d(np.asarray(h, np.float64))
+        if ((values > 0) & (values < SMALLEST_H)).any():
+            raise ValueError(f"{name} must be 0 (hard splits) or at least {SMALLEST_H:g}, got {h}")
+        if (values > 0).any() and (values == 0).any():
+            raise ValueError(f"{name} must be all 0 (hard splits) or all positive, got {h}")
+        if oblique and isinstance(h, tuple):
+            raise ValueError(
+                f"every split of method='hmc-dfi' weighs all columns: {name} must be one number"
+            )
+    if settings.h_by_feature and oblique:
+        raise ValueError(
+            "every split of method='hmc-dfi' weighs all columns, so that it has one h: set "
+            "h_by_feature=False, or method='hmc-df'"
+        )
+    median, sd = _as_floats("h_prior", settings.h_prior, 2, "a median and a positive sd")
+    low, high = H_RANGE
+    if not (low <= median <= high and 0 < sd < np.inf):
+        raise ValueError(
+            f"h_prior must be a median of h between {low:g} and {high:g} and a positive sd of its "
+            f"logarithm, got {settings.h_prior!r}"
+        )
+    if settings.h != "learn":
+        return
+    exact = settings.scheme == "composed" and settings.adapt == "warmup"
+    if settings.method not in ("hmc-df", "hmc-dfi") or settings.moves != "informed" or not exact:
+        raise ValueError(
+            'h="learn" needs method="hmc-df" or "hmc-dfi" with moves="informed", and not the '
+            'scheme of preset="paper"; set h to a number or to "auto" otherwise'
+        )
+    if settings.replicas > 1:
+        raise ValueError('h="learn" has no replica exchange: set replicas=1, or h to a number')
+    start = settings.h_init
+    if start is not None and not all(low <= v <= high for v in np.atleast_1d(start)):
+        raise ValueError(f'with h="learn", h_init must be between {low:g} and {high:g}')
 
 
 def check_length(

@@ -23,6 +23,7 @@ from .draws import Draws, RunInfo
 from .gathering import gather, gather_tallies, log_evidence, stats_of
 from .progress import Report, announced_compilation, progress_bar, silent
 from .samplers.cgm import build_cgm
+from .samplers.learning import LearningRJHMC
 from .samplers.rjhmc import RJHMC
 from .samplers.smc import SMC
 from .samplers.tempering import Tempered, TemperedChain
@@ -73,6 +74,8 @@ def build_sampler(problem: Problem, settings: Settings, n_warmup: int, n_draws: 
     if settings.method == "wu":
         return build_wu(*data, settings, n_warmup)
     sampler = RJHMC.build(*data, settings, n_warmup)
+    if settings.h == "learn":
+        return LearningRJHMC(sampler)
     return sampler if settings.replicas == 1 else Tempered(sampler, settings.replicas)
 
 

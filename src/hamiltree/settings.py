@@ -7,6 +7,10 @@ from dataclasses import dataclass, fields, replace
 
 METHODS = ("hmc-df", "hmc-dfi", "cgm", "wu", "smc")
 MOVES = ("informed", "prior")
+H_WORDS = ("auto", "learn")
+"""What h may be instead of numbers."""
+H_RANGE = (1e-4, 0.5)
+"""Where the prior of a learned h has all its mass."""
 INFORMED_MOVES = (
     "grow",
     "insert",
@@ -40,7 +44,9 @@ class Settings:
     beta_split: float = 2.0
     min_leaves: int = 1
     max_leaves: int = 256
-    h: float = 0.01
+    h: float | tuple[float, ...] | str = 0.01
+    h_by_feature: bool = False
+    h_prior: tuple[float, float] = (0.01, 1.5)
     tau_prior: tuple[float, float] = (1.0, 1.0)
     feature_prior: tuple[float, ...] | None = None
     weight_prior: float = 1.0
@@ -58,7 +64,7 @@ class Settings:
     left_share: float = 0.5
     # --- the sampler
     leaf_means: str = "collapsed"
-    h_init: float | None = None
+    h_init: float | tuple[float, ...] | None = None
     informed_moves: tuple[str, ...] | None = None
     replicas: int = 1
     index_update: str = "gibbs"

@@ -35,8 +35,9 @@ from .storage_checks import (
     unpack_training,
 )
 
-FORMAT = 1
-"""Raised by one whenever older versions of the library could not read the file."""
+FORMAT = 2
+"""Raised by one whenever older versions of the library could not read the file. 2: h of each
+tree, where it was learned."""
 
 ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "node_offset": (np.int64, ("bounds",)),
@@ -60,6 +61,11 @@ ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "training_y": (np.float64, ("rows",)),
 }
 """Type and dimensions of each array in the file; ``rule_columns`` is 0 but for HMC-DFI."""
+LEARNED: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
+    **ARRAYS,
+    "h": (np.float64, ("trees", "softnesses")),
+}
+"""The same where each tree has an h of its own."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,7 @@ def write(
         {
             "settings": asdict(settings),
             "rule_columns": draws.weights.shape[1],
+            "softnesses": draws.h.shape[1] if draws.h_learned else 0,
             "points": 0 if monitor is None else monitor.shape[2],
             "rows": 0 if training is None else len(training.y),
             "feature_names": preprocessing.feature_names,
@@ -120,6 +127,7 @@ def write(
         },
         default=plain,
     )
+    layout = LEARNED if draws.h_learned else ARRAYS
     available = {**vars(preprocessing), **vars(draws)}
     if monitor is not None:
         available["monitor"] = monitor
@@ -127,7 +135,7 @@ def write(
         available |= {"training_x": training.X, "training_y": training.y}
     arrays = {
         name: np.asarray(available[name], dtype=dtype)
-        for name, (dtype, _) in ARRAYS.items()
+        for name, (dtype, _) in layout.items()
         if name in available and np.size(available[name]) > 0
     }
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
@@ -137,10 +145,10 @@ def write(
             file.hamiltree_format = FORMAT
             file.hamiltree_version = library_version()
             for name, array in arrays.items():
-                for dimension, length in zip(ARRAYS[name][1], array.shape, strict=True):
+                for dimension, length in zip(layout[name][1], array.shape, strict=True):
                     if dimension not in file.dimensions:
                         file.createDimension(dimension, length)
-                _put(file, name, ARRAYS[name][1], array)
+                _put(file, name, layout[name][1], array)
             stats = file.createGroup("stats")
             for name, stat in info.stats.items():
                 _put(stats, name, ("chain", "draw"), stat)
@@ -218,12 +226,14 @@ def _parse(file: Any, file_size: int) -> Contents:
     lengths["splits"], lengths["leaves"] = (nodes - chain * draw) // 2, (nodes + chain * draw) // 2
     (lengths["columns"],) = file.variables["used"].shape
     lengths["rule_columns"] = int(metadata["rule_columns"])
+    lengths["trees"], lengths["softnesses"] = chain * draw, int(metadata.get("softnesses", 0))
+    layout = LEARNED if lengths["softnesses"] else ARRAYS
     lengths["outputs"] = len(classes) if classes is not None else _leaf_width(file)
     lengths["points"], lengths["rows"] = int(metadata["points"]), int(metadata["rows"])
     lengths["inputs"] = len(metadata["feature_names"])
     arrays = {
         name: get(file.variables, name, dtype, tuple(lengths[d] for d in dimensions))
-        for name, (dtype, dimensions) in ARRAYS.items()
+        for name, (dtype, dimensions) in layout.items()
     }
     preprocessing = Preprocessing(
         feature_names=tuple(metadata["feature_names"]),
@@ -251,7 +261,7 @@ def _parse(file: Any, file_size: int) -> Contents:
     )
     settings = unpack_settings(metadata["settings"], 0 if classes is None else len(classes))
     check_preprocessing(preprocessing)
-    check_draws(draws, classes is not None)
+    check_draws(draws, classes is not None, lengths["columns"])
     monitor = arrays["monitor"] if lengths["points"] else None
     require(monitor is None or bool(np.isfinite(monitor).all()), "monitor is not finite")
     training = unpack_training(arrays, classes) if lengths["rows"] else None
