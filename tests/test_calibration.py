@@ -12,7 +12,11 @@ LEVEL = 1e-4
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "case", CASES, ids=lambda c: f"{c.method}-{c.h}-{c.n_classes}-{c.configuration}"
+    "case",
+    CASES,
+    ids=lambda c: (
+        f"{c.method}-{c.h}-{c.n_classes}-{c.configuration}" + "-by-feature" * c.by_feature
+    ),
 )
 def test_ranks_are_uniform(case, rng):
     ranks = ranks_of(case, rng)
