@@ -33,6 +33,7 @@ from .reference.stats import sbc_rank, sbc_uniformity
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "calibration.png"
 PRIOR = Prior(alpha_split=0.7, beta_split=1.0, max_leaves=6, sigma=(3.0, 1.0))
 N_REPLICATES = 500
+N_LEARNED = 200
 N_ROWS = 25
 KEPT = 99  # thinned draws a replicate: ranks 0..99
 N_BINS = 20
@@ -54,6 +55,10 @@ class Case:
     def thinning(self) -> int:
         """Iterations for each kept draw; an informed one makes ten jumps."""
         return 20 if self.configuration.startswith("informed") else 120
+
+    @property
+    def n_replicates(self) -> int:
+        return N_LEARNED if isinstance(self.h, str) else N_REPLICATES
 
     def __str__(self) -> str:
         target = f"{self.n_classes} classes" if self.n_classes else "regression"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import netCDF4
 import numpy as np
 import pandas
 import pytest
@@ -14,6 +17,8 @@ from typer.testing import CliRunner
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
 from hamiltree.cli import app
 from hamiltree.samplers.softness import LARGEST, SHARE_OF_GAP, SMALLEST, auto_softness
+
+from .fake_draws import fake_posterior, with_learned_h
 
 SHORT = {"n_chains": 2, "n_warmup": 60, "n_draws": 40, "random_state": 0, "n_jobs": 2}
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -206,6 +211,29 @@ def test_counts_of_a_learned_classifier_are_rows():
     assert (draws.leaf == np.round(draws.leaf)).all()
     first = (draws.node_offset[:-1] + np.arange(80)) // 2
     np.testing.assert_array_equal(np.add.reduceat(draws.leaf, first), np.full((80, 3), 50))
+
+
+def test_files_of_format_1_load(tmp_path):
+    """They know nothing of an h of each tree, nor of its settings."""
+    posterior, path = fake_posterior(), tmp_path / "old.nc"
+    posterior.save(path)
+    with netCDF4.Dataset(path, "r+") as file:
+        file.hamiltree_format = 1
+        metadata = json.loads(str(file.variables["metadata"][...]))
+        del metadata["softnesses"]
+        for name in ("h_by_feature", "h_prior"):
+            del metadata["settings"][name]
+        file.variables["metadata"][...] = json.dumps(metadata)
+    loaded = Posterior.load(path)
+    np.testing.assert_array_equal(loaded.h, posterior.h)
+    assert loaded.settings == posterior.settings
+
+
+def test_a_damaged_h_is_refused(tmp_path):
+    posterior = with_learned_h(fake_posterior(), 3)  # of four columns
+    posterior.save(tmp_path / "bad.nc")
+    with pytest.raises(ValueError, match="h has the wrong shape"):
+        Posterior.load(tmp_path / "bad.nc")
 
 
 def test_grid_search_and_clone():

@@ -48,4 +48,5 @@ def auto_softness(columns: NDArray[np.float64], by_feature: bool) -> NDArray[np.
 
 def _median_gap(column: NDArray[np.float64]) -> float:
     gaps = np.diff(np.unique(column))
-    return float(np.median(gaps[gaps > NOISE], keepdims=False)) if (gaps > NOISE).any() else 1.0
+    gaps = gaps[gaps > NOISE]
+    return float(np.median(gaps)) if len(gaps) else 1.0
