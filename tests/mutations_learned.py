@@ -70,11 +70,11 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         f"{UNIT} -k probabilities_have_their_conditional",
     ),
     (
-        "correction: weight of the present state left out",
+        "correction in chains: weight of the present state left out",
         STEPS,
         "accept(log_weight - learning.log_weight[0], rng)",
         "accept(log_weight, rng)",
-        f"{UNIT} -k probabilities_have_their_conditional",
+        f"{POSTERIOR} two-classes",
     ),
     (
         "correction: density of the drawn probabilities left out",

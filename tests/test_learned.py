@@ -36,7 +36,7 @@ def cases(names):
             yield pytest.param(name, kind, marks=[] if short else [pytest.mark.long])
 
 
-@pytest.mark.parametrize(("n_classes", "kind"), cases([3, 0]))
+@pytest.mark.parametrize(("n_classes", "kind"), list(cases([3, 0])))
 def test_prior_is_recovered(n_classes, kind, seed):
     """Everything that a fixed h has, and h; an unused column's h as well as a used one's."""
     options = KINDS[kind]
@@ -82,7 +82,7 @@ def exact(name: str, kind: str) -> Exact:
     )
 
 
-@pytest.mark.parametrize(("name", "kind"), cases(["two-classes", "regression"]))
+@pytest.mark.parametrize(("name", "kind"), list(cases(["two-classes", "regression"])))
 def test_posterior_by_quadrature(name, kind, seed):
     truth = exact(name, "one" if kind == "explicit" else kind)
     assert truth.error < 1e-3
