@@ -133,7 +133,7 @@ def run(console: Console) -> list[Claim]:
     with console.status("fitting"):
         results = Parallel(n_jobs=-1)(delayed(score)(*job) for job in jobs)
     scores = {(n, c): np.zeros(N_SPLITS) for n in SOURCES for c in chosen}
-    seconds = {c: 0.0 for c in chosen}
+    seconds = dict.fromkeys(chosen, 0.0)
     for name, choice, seed, found, took in results:
         scores[name, choice][seed] = found
         seconds[choice] += took
