@@ -62,7 +62,7 @@ def test_an_error_of_a_chain_is_told_and_not_tried_again(monkeypatch):
     wrong = SHORT | {"method": "cgm", "max_leaves": 20, "min_leaves": 19}
     with (
         joblib.parallel_config("loky", n_jobs=2),
-        pytest.raises(ValueError, match="lower min_leav"),
+        pytest.raises(ValueError, match="min_leaves"),
     ):
         BayesianTreeClassifier(**wrong).fit(X[:6], y[:6])
 

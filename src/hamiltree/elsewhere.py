@@ -58,15 +58,16 @@ def advance_elsewhere(
     data = (problem.columns, problem.y, problem.n_classes)
     configuration = (settings, n_warmup, n_particles)
     left, failures = dict(steps), 0
-    while left:
-        error: Exception | None = None
+    own_error: Exception | None = None
+    while left and own_error is None:
         try:
             for number, blocks, state, error in pool(
                 delayed(_advance)(*data, *configuration, number, capture(chains[number]), n)
                 for number, n in list(left.items())
             ):
                 if error is not None:
-                    break
+                    own_error = error
+                    continue
                 restore(chains[number], state)
                 del left[number]
                 failures = 0
@@ -75,8 +76,8 @@ def advance_elsewhere(
             failures += 1
             if failures == ATTEMPTS:
                 raise
-        if error is not None:
-            raise error
+    if own_error is not None:
+        raise own_error
 
 
 def _advance(
