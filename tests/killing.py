@@ -23,7 +23,7 @@ from typing import Any
 import netCDF4  # noqa: F401  children need not load it
 import numpy as np
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, chains, checkpoint
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, chains, checkpoint, keeper
 
 from .resuming import METHODS, arrays_of, data_of, same_arrays
 
@@ -41,7 +41,7 @@ def estimator_of(kind: str, task: str, seed: int) -> Any:
 
 def hurry(block: int) -> None:
     """Many short blocks, none faster than a hundredth of a second, and a checkpoint after each."""
-    checkpoint.MAX_SHARE = np.inf
+    keeper.MAX_SHARE = np.inf
     advance = chains.Chains._advance
 
     def slowly(self: Any, *arguments: Any) -> None:

@@ -27,6 +27,7 @@ LAYERS = [
         "encoding",
         "gathering",
         "interrupts",
+        "keeper",
         "preprocess",
         "progress",
         "run",

@@ -1,17 +1,13 @@
-"""Checkpoints: a running fit in one NetCDF file, so that a killed one can go on where it was.
+"""A checkpoint: a run that is under way in one NetCDF file, written atomically; no pickle.
 
-Written by time, at the end of a block of iterations, and atomically: the file is the last complete
-checkpoint at any moment. No pickle. One group a chain, with its state and its draws as plain
-arrays; everything else is one JSON text. A digest of it all finds what a damaged disk has changed.
+One group a chain, with its state and its draws as plain arrays; everything else is one JSON text.
+A digest of it all finds what a damaged disk has changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,123 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .core.record import Block
-from .files import PathLike, check_writable, remove_leftovers, replacing
+from .files import replacing
 from .gathering import joined
-from .snapshot import Snapshot, refuse_another_run
+from .snapshot import Snapshot
 
 FORMAT = 1
 """Raised by one whenever the layout changes."""
-MAX_SHARE = 0.01
-"""Writing takes at most this share of a run: many draws are written less often."""
-FAILURES = (OSError, RuntimeError)
-"""What a full or vanished disk makes the libraries below raise."""
-
-
-class Keeper:
-    """Keeps a run: in a file while it goes on, where one is asked for, and at its end in memory.
-
-    Parameters
-    ----------
-    path : of the checkpoint, or None for none
-    seconds : between two checkpoints, more where writing takes long
-    held : a run that ended earlier, to go on from
-    """
-
-    def __init__(
-        self,
-        path: PathLike | None = None,
-        seconds: float = 60.0,
-        held: Snapshot | None = None,
-    ) -> None:
-        self.target = None if path is None else check_writable(path, "the checkpoint")
-        self.path = path
-        self.seconds = seconds
-        self.held = held
-        self.failure: str | None = None
-        """Why the last attempt to write failed; None where the file is up to date."""
-        self._last = time.perf_counter()
-        self._cost = 0.0
-        self._found: Snapshot | None = None
-        if self.target is not None:
-            remove_leftovers(self.target)
-            if self.target.exists():
-                self._found = read(self.target)
-
-    @property
-    def seed(self) -> int | None:
-        """Of the run to go on from."""
-        found = self._found or self.held
-        return None if found is None else int(found.identity["random_state"])
-
-    def resume(self, identity: dict[str, Any]) -> Snapshot | None:
-        """The run to go on from, if there is one; refuses another's."""
-        if self._found is not None:
-            refuse_another_run(
-                self._found.identity,
-                identity,
-                f"the checkpoint {self.path} belongs to another run",
-                "To go on with it, call fit as it was called then; to start anew, delete the file "
-                "or name another",
-            )
-            return self._found
-        if self.held is not None:
-            refuse_another_run(
-                self.held.identity,
-                identity,
-                "warm_start=True goes on with the chains of the last fit, which was another",
-                "To go on, call fit as it was called then, but for a larger n_draws; to start "
-                "anew, set warm_start=False",
-            )
-        return self.held
-
-    def begin(self, snapshot: Callable[[], Snapshot]) -> None:
-        """Write the first checkpoint; here alone a failure is an error, before any work is lost."""
-        if self.target is not None and self._found is None:
-            try:
-                self._timed(snapshot())
-            except FAILURES as error:
-                raise OSError(f"cannot write the checkpoint {self.path}: {error}") from error
-        self._found = None  # its draws are the run's now
-
-    def look(self, snapshot: Callable[[], Snapshot]) -> None:
-        """Write a checkpoint if it is time to."""
-        wait = max(self.seconds, self._cost / MAX_SHARE)
-        if self.target is not None and time.perf_counter() - self._last >= wait:
-            self._try(snapshot())
-
-    def end(self, snapshot: Callable[[], Snapshot]) -> None:
-        """Keep where the run ended, in any case."""
-        self.held = snapshot()
-        if self.target is not None:
-            self._try(self.held)
-
-    def _try(self, snapshot: Snapshot) -> None:
-        """A checkpoint that cannot be written is not worth a run."""
-        known = self.failure is not None
-        try:
-            self._timed(snapshot)
-        except FAILURES as error:
-            self._last = time.perf_counter()
-            self.failure = str(error)
-            if not known:
-                print(
-                    f"hamiltree: cannot write the checkpoint {self.path}: {error}. The run goes on "
-                    "and tries again; the file is as it was before.",
-                    file=sys.stderr,
-                    flush=True,
-                )
-        else:
-            self.failure = None
-
-    def _timed(self, snapshot: Snapshot) -> None:
-        assert self.target is not None
-        begun = time.perf_counter()
-        write(self.target, snapshot)
-        self._last = time.perf_counter()
-        self._cost = self._last - begun
-
-
-# ------------------------------------------------------------------ the file
 
 
 def write(target: Path, snapshot: Snapshot) -> None:

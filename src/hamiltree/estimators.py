@@ -26,10 +26,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import run
-from .checkpoint import Keeper
 from .diagnostics import agree
 from .draws import Draws, FloatArray, RunInfo, TrainingData, systematic
 from .gathering import parted
+from .keeper import Keeper
 from .parameters import (
     CONSTRAINTS,
     SETTING_NAMES,
@@ -284,8 +284,8 @@ class _BayesianTree(BaseEstimator, ABC):
             )
         if stale:
             warnings.warn(
-                f"the checkpoint {self.checkpoint} is not up to date, it could not be written: "
-                f"{keeper.failure}. The draws are complete; keep them with posterior_.save",
+                f"{keeper.failure}. It is not up to date; the draws are all here, keep them with "
+                "posterior_.save",
                 UserWarning,
                 stacklevel=4,
             )

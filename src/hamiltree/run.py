@@ -14,9 +14,9 @@ import numpy as np
 
 from .building import Problem, build_sampler
 from .chains import Chains
-from .checkpoint import Keeper
 from .draws import Draws, RunInfo
 from .interrupts import gentle_stop
+from .keeper import Keeper
 from .progress import Report, progress_bar
 from .settings import Settings
 from .snapshot import identify
