@@ -1,8 +1,8 @@
 """What the next draws of a chain depend on, as named arrays, and back into a chain.
 
 One walk over whatever a chain is made of serves every sampler: named tuples of arrays, rungs, the
-random generator. All arrays are taken but those of ``RECREATED``, so that what a sampler learns to
-remember is not forgotten here.
+random generator. All arrays are taken but those of ``RECREATED`` and ``SCRATCH``, so that what a
+sampler learns to remember is not forgotten here.
 """
 
 from __future__ import annotations
@@ -58,6 +58,9 @@ RECREATED: tuple[type, ...] = (
     scan_data.ScanWork,
 )
 """What a new chain of the same sampler has as well."""
+
+SCRATCH = ("new_cells", "new_tree", "places", "proposal", "spare", "vectors")
+"""Fields that every iteration fills before it reads them; some have an entry a row of the data."""
 
 Visit = Callable[[str, NDArray[Any]], NDArray[Any]]
 
@@ -125,12 +128,16 @@ def _visit(part: Any, name: str, visit: Visit, seen: dict[int, Any]) -> Any:
         _set_words(part, visit(name, _words_of(part)))
         return part
     if isinstance(part, tuple) and hasattr(part, "_fields"):
-        fields = zip(part._fields, part, strict=True)
-        parts = [_visit(value, f"{name}.{field}", visit, seen) for field, value in fields]
+        parts = [
+            value if field in SCRATCH else _visit(value, f"{name}.{field}", visit, seen)
+            for field, value in zip(part._fields, part, strict=True)
+        ]
         return part if all(a is b for a, b in zip(part, parts, strict=True)) else type(part)(*parts)
     if isinstance(part, list):
         for number, item in enumerate(part):
-            _visit_chain(item, f"{name}.{number}.", visit, seen)
+            _visit(item, f"{name}.{number}", visit, seen)
+    if hasattr(part, "advance") and hasattr(part, "tally"):  # a chain inside a chain
+        _visit_chain(part, f"{name}.", visit, seen)
     return part
 
 
