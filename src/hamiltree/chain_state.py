@@ -59,8 +59,8 @@ RECREATED: tuple[type, ...] = (
 )
 """What a new chain of the same sampler has as well."""
 
-SCRATCH = ("new_cells", "new_tree", "places", "proposal", "spare", "vectors")
-"""Fields that every iteration fills before it reads them; some have an entry a row of the data."""
+SCRATCH = (".new_cells.rows", ".places", ".spare", ".vectors")
+"""Ends of names of arrays that are filled before they are read; some have an entry a row of data."""
 
 Visit = Callable[[str, NDArray[Any]], NDArray[Any]]
 
@@ -118,7 +118,7 @@ def _visit(part: Any, name: str, visit: Visit, seen: dict[int, Any]) -> Any:
 
     ``seen``: arrays that stand in several places are visited once.
     """
-    if isinstance(part, RECREATED):
+    if isinstance(part, RECREATED) or name.endswith(SCRATCH):
         return part
     if isinstance(part, np.ndarray):
         if id(part) not in seen:
@@ -128,10 +128,8 @@ def _visit(part: Any, name: str, visit: Visit, seen: dict[int, Any]) -> Any:
         _set_words(part, visit(name, _words_of(part)))
         return part
     if isinstance(part, tuple) and hasattr(part, "_fields"):
-        parts = [
-            value if field in SCRATCH else _visit(value, f"{name}.{field}", visit, seen)
-            for field, value in zip(part._fields, part, strict=True)
-        ]
+        fields = zip(part._fields, part, strict=True)
+        parts = [_visit(value, f"{name}.{field}", visit, seen) for field, value in fields]
         return part if all(a is b for a, b in zip(part, parts, strict=True)) else type(part)(*parts)
     if isinstance(part, list):
         for number, item in enumerate(part):
