@@ -60,7 +60,7 @@ RECREATED: tuple[type, ...] = (
 """What a new chain of the same sampler has as well."""
 
 SCRATCH = (".new_cells.rows", ".places", ".spare", ".vectors")
-"""Ends of names of arrays that are filled before they are read; some have an entry a row of data."""
+"""Ends of names of arrays that are filled before they are read; some have an entry for each row."""
 
 Visit = Callable[[str, NDArray[Any]], NDArray[Any]]
 

@@ -55,7 +55,7 @@ def advance_elsewhere(
         return_as="generator_unordered" if unordered else "list",
     )
     # Arrays of their own, not inside an object: joblib then sends them once to each worker.
-    data = (problem.columns, problem.y, problem.n_classes)
+    data = (np.asarray(problem.columns), problem.y, problem.n_classes)
     configuration = (settings, n_warmup, n_particles)
     left, failures = dict(steps), 0
     own_error: Exception | None = None
