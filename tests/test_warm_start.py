@@ -14,7 +14,14 @@ from .resuming import METHODS, data_of
 from .test_checkpoint import SHORT, same_runs
 
 
-@pytest.mark.parametrize("kind", [kind for kind in METHODS if kind != "smc"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind if kind in ("hmc-df", "hmc-dfi", "cgm") else pytest.param(kind, marks=pytest.mark.long)
+        for kind in METHODS
+        if kind != "smc"
+    ],
+)
 def test_more_draws_equal_one_longer_run(kind):
     X, y = data_of("regression")
     parameters = SHORT | METHODS[kind]
