@@ -79,6 +79,45 @@ def gather(
     return draws, scalar
 
 
+def joined(pieces: Sequence[Block]) -> Block:
+    """All draws of a chain in one piece."""
+    if len(pieces) == 1:
+        return pieces[0]
+    named = zip(Block._fields, zip(*pieces, strict=True), strict=True)
+    whole = {name: np.concatenate(arrays) for name, arrays in named if name != "filled"}
+    return Block(filled=np.sum([piece.filled for piece in pieces], axis=0), **whole)
+
+
+def parted(draws: Draws, stats: Mapping[str, NDArray[np.generic]]) -> list[list[Block]]:
+    """The draws of a run as the chains handed them over: ``gather`` undone."""
+    table = np.zeros((draws.n_chains, draws.n_draws, len(SCALARS)))
+    for j, name in enumerate(SCALARS):
+        if name in stats:
+            table[:, :, j] = stats[name]
+        elif hasattr(draws, name):
+            table[:, :, j] = getattr(draws, name)
+    pieces = []
+    for chain in range(draws.n_chains):
+        first, last = chain * draws.n_draws, (chain + 1) * draws.n_draws
+        a, b = int(draws.node_offset[first]), int(draws.node_offset[last])
+        splits = slice((a - first) // 2, (b - last) // 2)
+        leaves = slice((a + first) // 2, (b + last) // 2)
+        filled = np.array([last - first, b - a, *(s.stop - s.start for s in (splits, leaves))])
+        piece = Block(
+            filled=filled,
+            n_nodes=np.diff(draws.node_offset[first : last + 1]),
+            size=draws.size[a:b],
+            feature=draws.feature[splits],
+            threshold=draws.threshold[splits],
+            weights=draws.weights[splits],
+            leaf=draws.leaf[leaves],
+            scalars=table[chain],
+            h=draws.h[first:last] if draws.h_learned else np.zeros((last - first, 0)),
+        )
+        pieces.append([piece])
+    return pieces
+
+
 def stats_of(
     method: str, scalar: Mapping[str, NDArray[np.float64]]
 ) -> dict[str, NDArray[np.generic]]:

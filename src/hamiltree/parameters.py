@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import fields
@@ -89,6 +90,9 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "warmup_acceptance": _one_of("exact", "biased"),
     "target_accept": [Interval(Real, 0, 1, closed="neither"), None],
     "max_nuts_depth": [Interval(Integral, 1, 20, closed="both"), None],
+    "warm_start": ["boolean"],
+    "checkpoint": [str, os.PathLike, None],
+    "checkpoint_seconds": [_not_negative],
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
     "progress": ["boolean", None],
@@ -152,6 +156,9 @@ DOCS: dict[str, tuple[str, str]] = {
     "warmup_acceptance": ("str", "The same in warm-up."),
     "target_accept": ("float", "Acceptance statistic that the NUTS step size aims for."),
     "max_nuts_depth": ("int", "NUTS doubles its trajectory at most so often."),
+    "warm_start": ("bool", "Go on with the chains of the last fit, to a larger n_draws."),
+    "checkpoint": ("path", "File to keep the run in while it goes on; the same call resumes it."),
+    "checkpoint_seconds": ("float", "Write it so often, or less if writing took over 1 % then."),
     "n_jobs": ("int", "Threads that run the chains; -1 for all cores. The draws do not change."),
     "random_state": ("int or RandomState", "Seed of everything random."),
     "progress": ("bool", "True shows a bar and then the verdict; None a bar, on a terminal."),
@@ -306,6 +313,14 @@ def check_length(
     if max_draws < n_draws:
         raise ValueError(f"max_draws={max_draws} is smaller than n_draws={n_draws}")
     return max_draws
+
+
+def check_warm_start(method: str, warm_start: bool) -> None:
+    if warm_start and method == "smc":
+        raise ValueError(
+            "method='smc' has no chains to go on with: its particles are made all at once; set "
+            "warm_start=False, and a larger n_draws for more of them"
+        )
 
 
 def _check_smc(settings: Settings) -> None:
