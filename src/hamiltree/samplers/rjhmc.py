@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import informed
+from ..core import bins, informed
 from ..core.adaptation import AVERAGER, end_window, freeze, h_schedule, make_tuning, window_masks
 from ..core.buffers import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work, make_data, make_work
 from ..core.hard_rules import UNIT
@@ -231,7 +231,8 @@ def sorted_columns(data: Data, settings: Settings) -> ScanData:
         label[data.block[b] : data.block[b + 1]] = code
     if not sweep_of(settings):
         rows = rows[:1]
-    return make_scan_data(data.columns, rows, label, data.y - settings.mu_prior[0])
+    y = data.y - settings.mu_prior[0]
+    return make_scan_data(data.columns, rows, label, y, binned=len(rows) > bins.BINNED_ROWS)
 
 
 def make_plan(settings: Settings, n_warmup: int) -> Plan:
