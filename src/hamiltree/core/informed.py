@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from .jit import inlined, inner_kernel, kernel, never_inline
+from .jit import inlined, kernel, never_inline
 from .nodes import (
     copy_range,
     copy_rule,
@@ -374,7 +374,7 @@ def same_rule(tree, i, j):
     return True
 
 
-@inner_kernel
+@kernel
 def swap_rules(tree, new, rng):
     """A parent and a child exchange rules; the node to settle, or -1 where it is not possible.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import os
 from collections.abc import Callable
@@ -12,31 +11,10 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils, inline_closurecall
-from numba.core import ir as numba_ir
+from numba.core import cgutils
 from numba.extending import intrinsic
 
-
-class _CopySharingScopes:
-    """Stands in for the module ``copy`` inside numba's inliner.
-
-    To inline a function, numba copies its code block by block, and with each block the table of
-    all variables of the function, which takes more than half the time of compiling this package.
-    The table is not changed by what follows, so the copies may share it.
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(copy, name)
-
-    @staticmethod
-    def deepcopy(x: Any, memo: dict[int, Any] | None = None) -> Any:
-        if memo is None and isinstance(x, numba_ir.Block):
-            memo = {id(x.scope): x.scope}
-        return copy.deepcopy(x, memo)
-
-
-if getattr(inline_closurecall, "copy", None) is copy:
-    inline_closurecall.copy = _CopySharingScopes()
+from .compiling import INLINED, AsAWhole, ForCallers
 
 # Everything but "nnan" and "ninf": infinities are real values here, and NaN must be seen.
 FAST = {"contract", "reassoc", "arcp", "nsz", "afn"}
@@ -64,20 +42,17 @@ _CACHE = _cache_directory()
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile: nogil, NumPy's division, nothing allocated, cached on disk, IEEE arithmetic.
 
-    No fast-math here: numba keeps a copy of a function in each of its callers, optimised again,
-    and which copy runs depends on what else was loaded. With IEEE semantics all copies give the
-    same bits, so a seed gives the same draws whether the code was compiled just now or before.
+    No fast-math here: a function is optimised together with its caller, and with fast-math which
+    bits it gives would depend on the caller. With IEEE semantics they are the same everywhere.
+
+    Compiled twice at most, each when asked for: for callers in compiled code, as a part of theirs,
+    and for callers in Python.
     """
-    return _compile(function, inline="never")
-
-
-def inner_kernel(function: Callable[..., Any]) -> Any:
-    """The same for what only compiled code calls: without the way in from Python.
-
-    Taking apart a chain's state, a hundred arrays, is a good part of the code of a small kernel.
-    Calling it from Python crashes the process.
-    """
-    return _compile(function, inline="never", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    outer = _compile(function, inline="never", pipeline_class=AsAWhole)
+    inner = _compile(function, inline="never", pipeline_class=ForCallers, cache=False, **NO_WAY_IN)
+    outer.get_call_template = inner.get_call_template
+    outer.get_overload = inner.get_overload
+    return outer
 
 
 def row_kernel(function: Callable[..., Any]) -> Any:
@@ -91,15 +66,22 @@ def row_kernel(function: Callable[..., Any]) -> Any:
 
 def inlined(function: Callable[..., Any]) -> Any:
     """For parts of a kernel that deserve a name; they take on the arithmetic of their caller."""
+    INLINED.add(function)
     return _compile(function, inline="always")
 
 
-def _compile(function: Callable[..., Any], **options: Any) -> Any:
+NO_WAY_IN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Taking apart a chain's state, a hundred arrays, is a good part of the code of a small kernel."""
+
+
+def _compile(function: Callable[..., Any], *, cache: bool = True, **options: Any) -> Any:
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _CACHE  # read when the decorator runs, then put back for others
+    # Read when the decorator runs, then put back for others. numba files code under the name of
+    # its function alone: what has no way in from Python must not be found by who looks for one.
+    numba.config.CACHE_DIR = _CACHE + ("/inside" if "no_cpython_wrapper" in options else "")
     try:
         # _nrt=False: no reference counts, hence no allocation; the compiler refuses it
-        return numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, **options)(
+        return numba.njit(cache=cache, nogil=True, error_model="numpy", _nrt=False, **options)(
             function
         )
     finally:
@@ -134,11 +116,14 @@ def never_inline(typingctx: Any) -> Any:
 def opaque(function: Any) -> tuple[Any, Callable[..., int]]:
     """Cut a compiled function loose from its callers: (call, address_of).
 
-    numba optimises a function's code again inside each of its callers, which for the likelihood
+    Otherwise its code is optimised again inside each of its callers, which for the likelihood
     costs more than compiling all the rest. ``call(address, (arguments,))`` jumps to an address
     that comes in as data; ``address_of(*arguments)`` compiles for such arguments, or loads from
     the cache, and returns that address. The address is good for this process only.
     """
+    fast = function.targetoptions.get("fastmath")
+    how = {"fastmath": fast} if fast else {"pipeline_class": AsAWhole}
+    function = _compile(function.py_func, inline="never", **how, **NO_WAY_IN)
 
     @intrinsic
     def call(typingctx: Any, address: Any, arguments: Any) -> Any:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from .collapsed import cholesky, solve_lower, width_of_sums
-from .jit import inner_kernel, kernel, never_inline
+from .jit import kernel, never_inline
 from .means import LOG_2PI
 from .nodes import n_leaves
 from .priors import log_inverse_gamma
@@ -23,7 +23,7 @@ WIDTH = 1.0
 STEPS = 100
 
 
-@inner_kernel
+@kernel
 def log_density_of_noise(model, work, leaves, yy, log_sigma):
     """Log posterior density of log sigma given the routing, and the log-likelihood there."""
     prior = model.leaf_prior

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from .jit import inlined, inner_kernel, never_inline, opaque
+from .jit import inlined, kernel, never_inline, opaque
 from .nodes import Tree
 from .priors import log_weights
 from .scan import (
@@ -92,7 +92,7 @@ def log_projected(model, work, weights, threshold):
     return math.log(density) if density > 0.0 else -np.inf
 
 
-@inner_kernel
+@kernel
 def weigh_apart(model, work, tree, node, left, right, mode):
     """Scan the rows found last: (log of all weight, log density of the rule of a node).
 
@@ -117,7 +117,7 @@ def weigh_apart(model, work, tree, node, left, right, mode):
     return everything, log_density
 
 
-@inner_kernel
+@kernel
 def draw_apart(model, work, mode, rng):
     """Draw a rule from what ``weigh`` left; its log density."""
     never_inline()
@@ -165,7 +165,7 @@ def draw_rule_by_scan(model, work, tree, left, right, mode, rng):
     return draw_weighed(model, work, mode, rng) if everything > -np.inf else -np.inf
 
 
-@inner_kernel
+@kernel
 def draw_threshold_by_scan(model, work, tree, node, left, right, rng):
     """A new threshold for a node, its column kept; log density."""
     set_sides(model, work, tree, left, right)
@@ -175,7 +175,7 @@ def draw_threshold_by_scan(model, work, tree, node, left, right, rng):
     return log_density
 
 
-@inner_kernel
+@kernel
 def log_threshold_by_scan(model, work, tree, node, left, right):
     set_sides(model, work, tree, left, right)
     work.bins.close[tree.feature[node]] = 1

@@ -11,11 +11,11 @@ nothing is drawn, so that the labels cancel.
 
 from __future__ import annotations
 
-from .jit import inner_kernel
+from .jit import kernel
 from .nodes import copy_range, copy_rule, n_leaves, nth_internal, relink, right_child
 
 
-@inner_kernel
+@kernel
 def rotate(tree, new, rng):
     """Edit ``new``, a copy of ``tree``; False where the tree is too small for it."""
     pairs = n_leaves(tree) - 2  # every internal node but the root has a parent

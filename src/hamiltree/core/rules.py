@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .jit import inlined, inner_kernel, never_inline
+from .jit import inlined, kernel, never_inline
 from .nodes import n_leaves, nth_internal
 from .priors import draw_feature, draw_rule, log_threshold
 from .target import likelihood, tempered
@@ -98,7 +98,7 @@ def draw_scored(scores, skip, mass, rng):
     return last
 
 
-@inner_kernel
+@kernel
 def update_features(model, tree, work, rule_work, mode, log_like, tally, rng):
     """One sweep over the feature indices (HMC-DF); returns the log-likelihood."""
     never_inline()
@@ -176,7 +176,7 @@ def nudge_weights(model, tree, i, rng):
     return model.prior.weight_prior * slope
 
 
-@inner_kernel
+@kernel
 def update_hard_rules(model, tree, work, rule_work, log_like, tally, rng):
     """One sweep over hard splits; returns the log-likelihood.
 

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from .hard_rules import UNIFORM, UNIT
-from .jit import inlined, inner_kernel, never_inline, opaque
+from .jit import inlined, kernel, never_inline, opaque
 from .priors import log_threshold
 from .routing import exp_clamped
 from .scan_bins import CLOSE_COLUMNS, TIE, call_bins
@@ -186,7 +186,7 @@ def draw_cell(model, work, cells, total, widths, rng):
 # ------------------------------------------------------------------ columns
 
 
-@inner_kernel
+@kernel
 def sweep_apart(model, work, first, stop, feature, threshold, weights):
     """Weigh the columns from ``first`` to ``stop``, or with first = -1 the projection on weights.
 
@@ -265,7 +265,7 @@ def sweep_projection(model, work, weights, threshold):
     return _sweep(model.calls.columns, arguments)
 
 
-@inner_kernel
+@kernel
 def scan(model, work, feature, threshold):
     """Weigh all columns: (log of all weight, log density of the given rule).
 
@@ -303,7 +303,7 @@ def scan(model, work, feature, threshold):
     return top_total + math.log(everything) - math.log(available), log_density
 
 
-@inner_kernel
+@kernel
 def draw_from_scan(model, work, rng):
     """A rule from the last scan: (feature, threshold, log density)."""
     never_inline()
@@ -319,7 +319,7 @@ def draw_from_scan(model, work, rng):
     return feature, threshold, log_density + math.log(work.share[feature])
 
 
-@inner_kernel
+@kernel
 def draw_threshold(model, work, feature, rng):
     """A threshold given the column: (threshold, log density), which is minus infinity if none."""
     cells, total, widths, _ = sweep_columns(model, work, feature, feature + 1, NOTHING, 0.0)
@@ -329,7 +329,7 @@ def draw_threshold(model, work, feature, rng):
     return threshold, math.log(density)
 
 
-@inner_kernel
+@kernel
 def log_threshold_density(model, work, feature, threshold):
     """Log density with which ``draw_threshold`` gives a threshold."""
     _, _, _, density = sweep_columns(model, work, feature, feature + 1, feature, threshold)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .buffers import CLASSES
 from .hard_rules import UNIFORM
-from .jit import inlined, inner_kernel, kernel, never_inline
+from .jit import inlined, kernel, never_inline
 from .nodes import path_to
 from .scan_data import BINS, is_binned
 from .scan_scores import all_right
@@ -72,7 +72,7 @@ def leaf_of(model, work, tree, root, row):
     return work.leaf_id[i]
 
 
-@inner_kernel
+@kernel
 def set_sides(model, work, tree, left, right):
     """Where each row of the node goes on either side, and sums with all rows on the right.
 

@@ -25,7 +25,7 @@ from .adaptation import (
 )
 from .buffers import Work
 from .exploring import informed_sweep
-from .jit import inlined, inner_kernel, opaque
+from .jit import inlined, kernel, opaque
 from .nodes import Tree, n_leaves
 from .nuts import NutsInfo, NutsWork
 from .rules import RuleWork, update_features, update_hard_rules
@@ -230,7 +230,7 @@ def learn_mass(state, plan, t, n, count):
     return count
 
 
-@inner_kernel
+@kernel
 def one_side(state, plan, tree, log_like, phase, rules_first, rng):
     """k retained steps of [rules, NUTS] or [NUTS, rules]; log-likelihood and step of the last.
 

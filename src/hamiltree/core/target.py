@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .buffers import CLASSES, MEANS, Data, LeafPrior, Work
-from .jit import inlined, inner_kernel, kernel, never_inline, opaque
+from .jit import inlined, kernel, never_inline, opaque
 from .likelihoods import log_likelihood
 from .nodes import Tree
 from .nuts import first_step_size, nuts_transition
@@ -234,7 +234,7 @@ def nuts_on_tree(model, tree, work, u, step, inverse_mass, max_depth, nuts_work,
     )
 
 
-@inner_kernel
+@kernel
 def first_step_on_tree(model, tree, work, u, inverse_mass, nuts_work, rng):
     args = (model, tree, work)
     return first_step_size(log_density_and_gradient, args, u, inverse_mass, nuts_work, rng)
