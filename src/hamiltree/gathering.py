@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,26 +34,19 @@ def gather(
     pieces: Sequence[Sequence[Block]], kept: int, h: NDArray[np.float64]
 ) -> tuple[Draws, dict[str, NDArray[np.float64]]]:
     """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw]."""
-    parts: dict[str, list[NDArray[np.generic]]] = {}
-    tables, counts = [], []
-    for chain in pieces:
-        n_nodes = np.concatenate([b.n_nodes for b in chain])[:kept]
-        nodes = int(n_nodes.sum())
-        limits = {
-            "size": nodes,
-            "feature": (nodes - kept) // 2,
-            "threshold": (nodes - kept) // 2,
-            "weights": (nodes - kept) // 2,
-            "leaf": (nodes + kept) // 2,
-        }
-        for name, limit in limits.items():
-            whole = np.concatenate([getattr(b, name) for b in chain])
-            parts.setdefault(name, []).append(whole[:limit])
-        tables.append(np.concatenate([b.scalars for b in chain])[:kept])
-        counts.append(n_nodes)
-    table = np.stack(tables)  # chain, draw, scalar
+    counts = [np.concatenate([b.n_nodes for b in chain])[:kept] for chain in pieces]
+    nodes = np.array([count.sum() for count in counts])
+    lengths = {
+        "size": nodes,
+        "feature": (nodes - kept) // 2,
+        "threshold": (nodes - kept) // 2,
+        "weights": (nodes - kept) // 2,
+        "leaf": (nodes + kept) // 2,
+        "scalars": np.full(len(pieces), kept),
+    }
+    flat = {name: _joined(pieces, name, length) for name, length in lengths.items()}
+    table = flat["scalars"].reshape(len(pieces), kept, -1)  # chain, draw, scalar
     scalar = {name: table[:, :, j] for j, name in enumerate(SCALARS)}
-    flat = {name: np.concatenate(arrays) for name, arrays in parts.items()}
     weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())
     draws = Draws(
         n_chains=len(pieces),
@@ -72,6 +66,22 @@ def gather(
         weights_of_draws=weight / weight.sum(),
     )
     return draws, scalar
+
+
+def _joined(
+    pieces: Sequence[Sequence[Block]], name: str, lengths: NDArray[np.int64]
+) -> NDArray[Any]:
+    """The first so many entries of each chain, one chain after the other, copied once."""
+    first = getattr(pieces[0][0], name)
+    out = np.empty((lengths.sum(), *first.shape[1:]), first.dtype)
+    at = 0
+    for chain, length in zip(pieces, lengths, strict=True):
+        end = at + length
+        for block in chain:
+            part = getattr(block, name)[: end - at]
+            out[at : at + len(part)] = part
+            at += len(part)
+    return out
 
 
 def stats_of(

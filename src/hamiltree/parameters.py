@@ -24,6 +24,7 @@ from .settings import (
 SETTING_NAMES = tuple(field.name for field in fields(Settings))
 ROUNDING = 1e-8  # probabilities typed as decimals sum to 1 only up to rounding
 SMALLEST_H = 1e-9  # gradients grow like 1/h; below this, h = 0 is meant
+MAX_LEAVES = 32_767  # scans of large data number them in 16 bits
 MAX_SPLIT_PROBABILITY = 1 - 1e-6  # of the prior: p_split = min(alpha (1 + d)^-beta, this)
 
 _positive = Interval(Real, 0, None, closed="neither")
@@ -84,6 +85,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "acceptance": _one_of("exact", "biased"),
     "warmup_acceptance": _one_of("exact", "biased"),
     "target_accept": [Interval(Real, 0, 1, closed="neither"), None],
+    "dtype": [StrOptions({"float64", "float32"})],
     "max_nuts_depth": [Interval(Integral, 1, 20, closed="both"), None],
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
@@ -138,7 +140,8 @@ DOCS: dict[str, tuple[str, str]] = {
     "acceptance": ("str", 'Jumps are accepted by the "exact" or the paper\'s "biased" ratio.'),
     "warmup_acceptance": ("str", "The same in warm-up."),
     "target_accept": ("float", "Acceptance statistic that the NUTS step size aims for."),
-    "max_nuts_depth": ("int", "NUTS doubles its trajectory at most so often."),
+    "max_nuts_depth": ("int", "NUTS doubles its trajectory so often at most; None: by the rows."),
+    "dtype": ("str", '"float32" stores inputs in half the memory, rounded in fit and predict alike.'),
     "n_jobs": ("int", "Threads that run the chains; -1 for all cores. The draws do not change."),
     "random_state": ("int or RandomState", "Seed of everything random."),
     "progress": ("bool", "True shows a bar and then the verdict; None a bar, on a terminal."),
@@ -198,6 +201,8 @@ def check(settings: Settings, n_classes: int) -> None:
         raise ValueError(
             f"min_leaves={settings.min_leaves} is larger than max_leaves={settings.max_leaves}"
         )
+    if settings.max_leaves > MAX_LEAVES:
+        raise ValueError(f"max_leaves must be at most {MAX_LEAVES}, got {settings.max_leaves}")
     if settings.scheme == "double-sided" and settings.moves != "prior":
         raise ValueError('scheme="double-sided" is the paper\'s, with its jumps: set moves="prior"')
     if settings.replicas > 1 and (

@@ -71,7 +71,7 @@ class Settings:
     acceptance: str = "exact"
     warmup_acceptance: str = "exact"
     target_accept: float = 0.8
-    max_nuts_depth: int = 10
+    max_nuts_depth: int | None = None  # 10, or fewer for large data: see samplers.rjhmc
     # --- the samplers of hard splits
     proposals: int = 100
     triples: int = 25

@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import types
 
 from .bins import FINE_BINS, QUANTILES, WINDOW_CELLS
 from .buffers import CLASSES
-from .jit import inlined, inner_kernel, never_inline, opaque
+from .jit import inlined, kernel, never_inline, opaque
 from .scan_data import FIFTHS, LOGISTIC, PIECE, is_soft
 
 TIE = 1e-9
@@ -204,7 +205,7 @@ def open_window(work, cells):
     return first, low, high, cells + shift
 
 
-@inner_kernel
+@kernel
 def bins_apart(model, work, f, weights):
     """Cells of a column, or with f = -1 of the projection on weights, and their scores: how many.
 
@@ -293,4 +294,4 @@ def bins_apart(model, work, f, weights):
     return cells
 
 
-call_bins, bins_address = opaque(bins_apart)
+call_bins, bins_address = opaque(bins_apart, returns=types.int64)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..core import bins, informed
 from ..core.adaptation import AVERAGER, end_window, freeze, h_schedule, make_tuning, window_masks
-from ..core.buffers import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work, make_data, make_work
+from ..core.buffers import CLASSES, COLLAPSED, MEANS, Columns, Data, LeafPrior, Work, make_data, make_work
 from ..core.hard_rules import UNIT
 from ..core.jit import inlined, kernel
 from ..core.jumps import GROW, PRUNE, STAY, propose_jump
@@ -51,6 +51,8 @@ from ..core.target import Model, likelihood, make_model, tempered
 from ..settings import Settings
 from .common import sweep_of, tree_prior_of
 
+MAX_NUTS_DEPTH = 10
+ROWS_A_STEP = 2**22
 MOVES = {
     "grow": GROW,
     "prune": PRUNE,
@@ -158,7 +160,7 @@ class RJHMC:
     @classmethod
     def build(
         cls,
-        columns: NDArray[np.float64],
+        columns: Columns,
         y: NDArray[np.generic],
         n_classes: int,
         settings: Settings,
@@ -172,6 +174,18 @@ class RJHMC:
         return RJHMCChain(self, rng)
 
     @property
+    def max_nuts_depth(self) -> int:
+        """As set; otherwise the gradients of a step together see at most ROWS_A_STEP rows.
+
+        Large data are not long in finding the thresholds, and a scan costs what a gradient does.
+        """
+        if self.settings.max_nuts_depth is not None:
+            return self.settings.max_nuts_depth
+        if self.data.n_rows <= bins.BINNED_ROWS:
+            return MAX_NUTS_DEPTH
+        return min(max(int(np.log2(ROWS_A_STEP / self.data.n_rows)), 3), MAX_NUTS_DEPTH)
+
+    @property
     def h(self) -> NDArray[np.float64]:
         return np.full(self.data.columns.shape[0], float(self.settings.h))
 
@@ -181,7 +195,9 @@ class RJHMCChain:
 
     def __init__(self, sampler: RJHMC, rng: np.random.Generator, keep: bool = True) -> None:
         self.rng = rng
-        self.plan = make_plan(sampler.settings, sampler.n_warmup)._replace(keep=keep)
+        self.plan = make_plan(
+            sampler.settings, sampler.n_warmup, sampler.max_nuts_depth
+        )._replace(keep=keep)
         state = make_state(sampler)
         scans = connect(state.scan_model, state.scan_work, state.tree, rng)
         self.state = with_calls(state._replace(scan_model=scans), self.plan, rng)
@@ -235,7 +251,7 @@ def sorted_columns(data: Data, settings: Settings) -> ScanData:
     return make_scan_data(data.columns, rows, label, y, binned=len(rows) > bins.BINNED_ROWS)
 
 
-def make_plan(settings: Settings, n_warmup: int) -> Plan:
+def make_plan(settings: Settings, n_warmup: int, max_depth: int) -> Plan:
     h_init = settings.h if settings.h_init is None else settings.h_init
     warm_probs = settings.warmup_move_probs or settings.move_probs
     steps = settings.adapt_steps if settings.adapt == "transition" else 0
@@ -249,7 +265,7 @@ def make_plan(settings: Settings, n_warmup: int) -> Plan:
         probs=np.array([warm_probs, settings.move_probs], np.float64),
         biased=np.array([settings.warmup_acceptance == "biased", settings.acceptance == "biased"]),
         target_accept=settings.target_accept,
-        max_depth=settings.max_nuts_depth,
+        max_depth=max_depth,
         n_warmup=n_warmup,
         h_warmup=h_schedule(n_warmup, h_init, settings.h),
         window_end=window_end,
@@ -322,7 +338,7 @@ def make_state(sampler: RJHMC) -> State:
         scan_model=scan_model,
         scan_work=make_scorer(scan_model, capacity, n_weights),
         rule_work=make_rule_work(capacity, p),
-        nuts_work=make_nuts_work(largest, settings.max_nuts_depth),
+        nuts_work=make_nuts_work(largest, sampler.max_nuts_depth),
         vectors=np.zeros((5, largest)),
         places=np.zeros((2, largest), np.int64),
         averager=np.zeros(AVERAGER),
