@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 NAMES = ("gradient", "fit_time", "startup", "proposals", "after_fit")
-ON_REQUEST = ("mixing", "cgm20", "defaults")
+ON_REQUEST = ("mixing", "cgm20", "defaults", "scale")
 """A quarter of an hour and more: only where they are named."""
 
 

@@ -110,9 +110,7 @@ class Bench:
 
     def scan(self, tree: Tree) -> Scan:
         sigma = float(tree.sigma[0])
-        return Scan(
-            self.X, self.y, self.n_classes, self.h, self.prior, sigma, POWER, self.max_bins
-        )
+        return Scan(self.X, self.y, self.n_classes, self.h, self.prior, sigma, POWER, self.max_bins)
 
     def propose(self, move: str, tree: Tree, mode: int) -> tuple[Tree, float]:
         new = copy_of(tree)

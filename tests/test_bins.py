@@ -9,12 +9,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hamiltree import BayesianTreeClassifier
 from hamiltree.core.bins import bin_columns
 from hamiltree.core.nodes import right_child
 from hamiltree.core.proposed_rules import MODE_COLUMNS, MODE_PRIOR
 
+from .battery import run_toy
 from .informed_battery import Bench, copy_of, make_binned
+from .reference.exact import exact_toy
+from .reference.model import TOYS
+from .reference.stats import compare_means, total_variation
 from .test_informed import METHODS, SOFTNESS, cells_of, check_ratios
+from .test_informed_posterior import LEVEL, TIMES, assert_used, rotated
 
 MAX_BINS = 4
 
@@ -75,3 +81,43 @@ def test_bins_of_a_column(rng):
     np.testing.assert_array_equal(grid[1, code[1]], few)
     assert (many <= grid[0, code[0]]).all()
     assert (many[code[0] > 0] > grid[0, code[0][code[0] > 0] - 1]).all()
+
+
+# ------------------------------------------------------------------ whole chains
+
+
+@pytest.mark.parametrize(
+    ("toy_name", "method", "h", "move"),
+    rotated([(name, "hmc-df", h) for name in TOYS for h in (0.1, 0.0)], period=2 * len(TOYS)),
+)
+def test_posterior(toy_name, method, h, move, seed, monkeypatch):
+    """As in ``test_informed_posterior``, with two bins a column."""
+    make_binned(monkeypatch, 2)
+    exact = exact_toy(toy_name, method, h)
+    sampled = run_toy(
+        TOYS[toy_name](),
+        method=method,
+        h=h,
+        n_draws=8_000,
+        seed=seed,
+        informed_moves=(move,) * TIMES.get(move, 6),
+    )
+    assert_used(sampled, move)
+    distance = total_variation(sampled.shapes, exact.shapes, level=LEVEL)
+    means = compare_means(sampled.functionals, exact.means, level=LEVEL)
+    assert distance.ok, distance
+    assert means.ok, means
+
+
+def test_draws_do_not_depend_on_the_threads(rng, monkeypatch):
+    monkeypatch.undo()  # so many rows are binned as it is
+    X = rng.random((9_000, 3))
+    y = ((X[:, 0] > 0.4) ^ (rng.random(9_000) < 0.2)).astype(int)
+    common = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "random_state": 1, "progress": False}
+    one, two = (
+        BayesianTreeClassifier(n_jobs=n_jobs, **common).fit(X, y).posterior_.draws
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.threshold, two.threshold)
+    np.testing.assert_array_equal(one.leaf, two.leaf)
+    assert one.n_leaves.max() > 1

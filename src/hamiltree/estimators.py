@@ -395,9 +395,7 @@ class BayesianTreeRegressor(RegressorMixin, _BayesianTree):
     def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
         names = getattr(self, "feature_names_in_", None)
         target = y.astype(np.float64)
-        preprocessing = learn(
-            X, names, y=target, standardize=self.standardize, dtype=self.dtype
-        )
+        preprocessing = learn(X, names, y=target, standardize=self.standardize, dtype=self.dtype)
         return preprocessing, preprocessing.y_to_model(target), 0
 
     def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:

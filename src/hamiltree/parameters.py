@@ -141,7 +141,10 @@ DOCS: dict[str, tuple[str, str]] = {
     "warmup_acceptance": ("str", "The same in warm-up."),
     "target_accept": ("float", "Acceptance statistic that the NUTS step size aims for."),
     "max_nuts_depth": ("int", "NUTS doubles its trajectory so often at most; None: by the rows."),
-    "dtype": ("str", '"float32" stores inputs in half the memory, rounded in fit and predict alike.'),
+    "dtype": (
+        "str",
+        '"float32" stores inputs in half the memory, rounded in fit and predict alike.',
+    ),
     "n_jobs": ("int", "Threads that run the chains; -1 for all cores. The draws do not change."),
     "random_state": ("int or RandomState", "Seed of everything random."),
     "progress": ("bool", "True shows a bar and then the verdict; None a bar, on a terminal."),

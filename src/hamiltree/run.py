@@ -67,9 +67,7 @@ class Sampler(Protocol):
 
 def build_sampler(problem: Problem, settings: Settings, n_warmup: int, n_draws: int) -> Sampler:
     if settings.method in ("hmc-df", "hmc-dfi"):
-        sampler = RJHMC.build(
-            problem.columns, problem.y, problem.n_classes, settings, n_warmup
-        )
+        sampler = RJHMC.build(problem.columns, problem.y, problem.n_classes, settings, n_warmup)
         return sampler if settings.replicas == 1 else Tempered(sampler, settings.replicas)
     data = (np.asarray(problem.columns, np.float64), problem.y, problem.n_classes)
     if settings.method == "smc":

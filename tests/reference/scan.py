@@ -243,9 +243,7 @@ class Scan:
         return self.binned(x, ends, place, soft, close, single, 0.0, rows, *sides)
 
     # ------------------------------------------------------------------ columns
-    def column(
-        self, f: int, rows: Array, left: Tree, right: Tree, close: bool = False
-    ) -> Cells:
+    def column(self, f: int, rows: Array, left: Tree, right: Tree, close: bool = False) -> Cells:
         levels = len(np.unique(self.X[:, f]))
         spans, shared = self.h * levels, len(self.X) >= SHARED * levels
         soft = spans * SOFT_GAP > 1 and (shared or spans > SPANNED)

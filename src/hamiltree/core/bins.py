@@ -22,10 +22,10 @@ QUANTILES = 5
 class BinWork(NamedTuple):
     """Scratch of one chain; all but empty where columns are not binned."""
 
-    code: NDArray[np.uint8]
-    """[rows]; bins of the column at hand, in the order of the node's rows."""
     projected: NDArray[np.float64]
-    """[rows] for HMC-DFI, else [0]"""
+    """[rows] for HMC-DFI, else [0]; in the order of the node's rows."""
+    code: NDArray[np.uint8]
+    """The same; bins of the projection."""
     segment: NDArray[np.int64]
     """[K + 1]; where the rows of each class begin among the node's; [2] for regression."""
     edge: NDArray[np.float64]
@@ -72,8 +72,8 @@ def make_bin_work(p: int, rows: int, n_classes: int, max_leaves: int, n_weights:
     """``rows`` 0 where columns are not binned."""
     channels = (max_leaves + 2) * (n_classes or 2) if rows else 0
     return BinWork(
-        code=np.zeros(rows, np.uint8),
         projected=np.zeros(rows if n_weights else 0),
+        code=np.zeros(rows if n_weights else 0, np.uint8),
         segment=np.zeros(max(n_classes, 1) + 1, np.int64),
         edge=np.zeros(FINE_BINS),
         counts=np.zeros(FINE_BINS * channels),

@@ -65,38 +65,42 @@ def count_bins(model, work, f, close, first, last, low, scale, bins):
     for k in range(bins * width):
         counts[k] = 0.0
     both = n_left > 1 and n_right > 1
+    # one side, or the other as well
+    shift, offset = (16, 0) if n_right == 1 else (0, n_left * channels)
     for m in range(work.bins.segment.shape[0] - 1):
         for k in range(work.bins.segment[m], work.bins.segment[m + 1]):
-            b = np.int64(work.bins.code[k])
+            row = work.rows[k]
+            b = int(work.bins.code[k] if f < 0 else model.data.code[f, row])
             if close:
                 if b < first or b > last:
                     continue
-                x = work.bins.projected[k] if f < 0 else model.data.columns[f, work.rows[k]]
-                b = min(max(np.int64((x - low) * scale), 0), bins - 1)
+                x = work.bins.projected[k] if f < 0 else model.data.columns[f, row]
+                b = min(max(int((x - low) * scale), 0), bins - 1)
             key = work.key[k]
-            left = b * width + (key >> 16) * channels
-            right = b * width + (n_left + (key & 0xFFFF)) * channels
+            at = b * width + offset + ((key >> shift) & 0xFFFF) * channels
+            other = b * width + (key >> 16) * channels
             if classes:
-                if both or n_right == 1:
-                    counts[left + m] += 1.0
-                if n_right > 1:
-                    counts[right + m] += 1.0
+                counts[at + m] += 1.0
+                if both:
+                    counts[other + m] += 1.0
             else:
-                y = model.data.y[work.rows[k]]
-                if both or n_right == 1:
-                    counts[left] += 1.0
-                    counts[left + 1] += y
-                if n_right > 1:
-                    counts[right] += 1.0
-                    counts[right + 1] += y
+                y = model.data.y[row]
+                counts[at] += 1.0
+                counts[at + 1] += y
+                if both:
+                    counts[other] += 1.0
+                    counts[other + 1] += y
+    single, begin, end = (n_left, 0, n_left) if n_right == 1 else (0, n_left, n_left + n_right)
     for b in range(bins):
+        at = b * width
         if not both:
-            single, begin, end = (n_left, 0, n_left) if n_right == 1 else (0, n_left, n_left + n_right)
             for c in range(channels):
+                total = 0.0
                 for s in range(begin, end):
-                    counts[b * width + single * channels + c] += counts[b * width + s * channels + c]
+                    total += counts[at + s * channels + c]
+                counts[at + single * channels + c] = total
         if b > 0:
-            for k in range(b * width, (b + 1) * width):
+            for k in range(at, at + width):
                 counts[k] += counts[k - width]
     return width
 
@@ -190,7 +194,7 @@ def score_constant(model, work):
 
 @inlined
 def open_window(work, cells):
-    """Make room for a close look around the best cell: (its first cell, low end, high end, cells)."""
+    """Make room for a close look around the best cell: (first cell, low end, high end, cells)."""
     best = 0
     for c in range(cells):
         if work.weight[c] > work.weight[best] + TIE:
@@ -213,7 +217,6 @@ def bins_apart(model, work, f, weights):
     """
     never_inline()
     data, bins_work = model.data, work.bins
-    n = work.n_rows[0]
     bins = np.int64(data.grid.shape[1])
     start = 0.0
     if f < 0:
@@ -223,8 +226,6 @@ def bins_apart(model, work, f, weights):
         bins = data.n_bins[f]
         for b in range(bins):
             bins_work.edge[b] = data.grid[f, b]
-        for k in range(n):
-            bins_work.code[k] = data.code[f, work.rows[k]]
         single_values, h, soft = bins == data.n_levels[f], model.h[f], is_soft(model, f)
         close = bins_work.close[f] != 0 and not single_values
     n_quantiles = FIFTHS if soft else 1
@@ -274,7 +275,7 @@ def bins_apart(model, work, f, weights):
                 pieces = np.int64(WINDOW_CELLS)
                 edge = size / pieces
             elif soft:
-                pieces = min(np.int64(math.ceil(size / (PIECE * h))), FIFTHS)
+                pieces = np.int64(min(math.ceil(size / (PIECE * h)), FIFTHS))
                 edge = PIECE * h if pieces * PIECE * h < size else size / pieces
             cell_low = before
             for k in range(pieces):

@@ -176,7 +176,7 @@ def make_scan_data(
     binned: bool = False,
 ) -> ScanData:
     """``binned`` needs rows in the order of their labels, and the prior UNIT."""
-    p, n = columns.shape
+    p = columns.shape[0]
     empty = np.zeros((p, 0))
     data = ScanData(
         columns=columns,

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from ..core import bins, informed
 from ..core.adaptation import AVERAGER, end_window, freeze, h_schedule, make_tuning, window_masks
-from ..core.buffers import CLASSES, COLLAPSED, MEANS, Columns, Data, LeafPrior, Work, make_data, make_work
+from ..core.buffers import (
+    CLASSES,
+    COLLAPSED,
+    MEANS,
+    Columns,
+    Data,
+    LeafPrior,
+    Work,
+    make_data,
+    make_work,
+)
 from ..core.hard_rules import UNIT
 from ..core.jit import inlined, kernel
 from ..core.jumps import GROW, PRUNE, STAY, propose_jump
@@ -195,9 +205,9 @@ class RJHMCChain:
 
     def __init__(self, sampler: RJHMC, rng: np.random.Generator, keep: bool = True) -> None:
         self.rng = rng
-        self.plan = make_plan(
-            sampler.settings, sampler.n_warmup, sampler.max_nuts_depth
-        )._replace(keep=keep)
+        self.plan = make_plan(sampler.settings, sampler.n_warmup, sampler.max_nuts_depth)._replace(
+            keep=keep
+        )
         state = make_state(sampler)
         scans = connect(state.scan_model, state.scan_work, state.tree, rng)
         self.state = with_calls(state._replace(scan_model=scans), self.plan, rng)
