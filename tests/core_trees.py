@@ -76,8 +76,12 @@ def random_model(
     n_features: int,
     h: float,
     power: float = 1.0,
+    centred: bool = False,
 ) -> tuple[Model, Work, np.ndarray, np.ndarray]:
-    """Model, scratch, and the data as [rows, features] and y in the order given."""
+    """Model, scratch, and the data as [rows, features] and y in the order given.
+
+    ``centred``: log ratios for the weights, and thresholds counted from the middle of the data.
+    """
     X = rng.uniform(size=(n_rows, n_features))
     X[0], X[1] = 0.0, 1.0  # the ends of the range, where small h saturates
     n_classes = 3 if family == CLASSES else 0
@@ -96,4 +100,6 @@ def random_model(
     )
     leaf_prior = LeafPrior(np.full(n_classes, 0.7), *PRIOR.mu, *PRIOR.sigma)
     softness = np.full(n_features, h)
-    return make_model(family, data, prior, leaf_prior, softness, power, tree, work), work, X, y
+    centre = rng.uniform(0.2, 0.8, n_features) if centred else np.zeros(0)
+    model = make_model(family, data, prior, leaf_prior, softness, power, centre, tree, work)
+    return model, work, X, y

@@ -117,6 +117,20 @@ MUTANTS = [
         f"{PRIOR} -k hmc-dfi-0.1-composed",
     ),
     Mutant(
+        "weights: the Jacobian of log ratios left out",
+        "core/transforms.py",
+        "        log_jacobian += math.log(weights[f])\n",
+        "",
+        f"{PRIOR} -k hmc-dfi-0.1-informed",
+    ),
+    Mutant(
+        "weights: what they move the threshold by left out of the gradient",
+        "core/target.py",
+        "grad[at - 1] * model.centre[f] / (c * (1.0 - c))",
+        "0.0",
+        "tests/test_likelihoods.py -k log",
+    ),
+    Mutant(
         "sigma: log Jacobian left out",
         "core/target.py",
         "        total += u[at]\n",

@@ -15,7 +15,7 @@ from hamiltree.core.buffers import (
 )
 from hamiltree.core.classes import digamma
 from hamiltree.core.jit import kernel
-from hamiltree.core.priors import log_prior
+from hamiltree.core.priors import log_prior, log_threshold, log_weights
 from hamiltree.core.routing import BLOCK
 from hamiltree.core.target import (
     constrain,
@@ -34,6 +34,10 @@ from .reference.model import (
 )
 
 FAMILIES = {"classes": CLASSES, "explicit means": MEANS, "means integrated out": COLLAPSED}
+
+
+RULES = ("columns", "sticks", "log ratios")
+"""HMC-DF, and HMC-DFI with the coordinates of the paper and of the informed sampler."""
 
 
 @kernel
@@ -85,18 +89,19 @@ def test_value_matches_the_reference(family, oblique, h, n_rows, rng):
 
 @pytest.mark.parametrize("n_rows", [40, 2 * BLOCK + 5])
 @pytest.mark.parametrize("h", [1e-3, 1e-2, 1e-1, 0.0])
-@pytest.mark.parametrize("oblique", [False, True])
+@pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_gradient_matches_central_differences(family, oblique, h, n_rows, rng):
+def test_gradient_matches_central_differences(family, rules, h, n_rows, rng):
     """|g - fd| <= 1e-5 (1 + |g|) in every unconstrained coordinate.
 
     Central differences have a best step that depends on the curvature (h) and on rounding; the
     gradient must agree with one of three.
     """
     for n_splits, power in ((1, 1.0), (4, 0.37), (8, 1.0)):
-        tree = random_tree(rng, 3, n_splits, oblique)
+        tree = random_tree(rng, 3, n_splits, rules != "columns")
+        sizes = {"n_rows": n_rows, "n_features": 3}
         model, work, _, _ = random_model(
-            rng, FAMILIES[family], tree, n_rows=n_rows, n_features=3, h=h, power=power
+            rng, FAMILIES[family], tree, **sizes, h=h, power=power, centred=rules == "log ratios"
         )
         n = dimension(model, tree)
         u, grad, ignored = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -187,11 +192,14 @@ def test_gradient_with_saturated_rows(rng):
             assert not np.isnan(value)
 
 
-@pytest.mark.parametrize("oblique", [False, True])
+@pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_constrain_inverts_unconstrain(family, oblique, rng):
-    tree = random_tree(rng, 4, 6, oblique)
-    model, _, _, _ = random_model(rng, FAMILIES[family], tree, n_rows=9, n_features=4, h=0.1)
+def test_constrain_inverts_unconstrain(family, rules, rng):
+    tree = random_tree(rng, 4, 6, rules != "columns")
+    centred = rules == "log ratios"
+    model, _, _, _ = random_model(
+        rng, FAMILIES[family], tree, n_rows=9, n_features=4, h=0.1, centred=centred
+    )
     u = np.zeros(dimension(model, tree))
     unconstrain(model, tree, u)
     before = [a.copy() for a in (tree.threshold, tree.weights, tree.value, tree.sigma)]
@@ -199,3 +207,28 @@ def test_constrain_inverts_unconstrain(family, oblique, rng):
     after = (tree.threshold, tree.weights, tree.value, tree.sigma)
     for a, b in zip(before, after, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_constrain_has_the_jacobian_of_its_map(rules, rng):
+    """Prior density plus log determinant of (threshold, all weights but one) by ``u``."""
+    tree = random_tree(rng, 3, 1, rules != "columns")
+    centred = rules == "log ratios"
+    model, _, _, _ = random_model(
+        rng, CLASSES, tree, n_rows=9, n_features=3, h=0.1, centred=centred
+    )
+    u = rng.normal(size=dimension(model, tree))
+
+    def parameters(v):
+        total = constrain(model, v, tree)
+        return total, np.append(tree.threshold[0], tree.weights[0, :-1].copy())
+
+    step = 1e-6
+    numeric = [
+        (parameters(u + e)[1] - parameters(u - e)[1]) / (2 * step) for e in step * np.eye(u.size)
+    ]
+    total, _ = parameters(u)
+    log_density = log_threshold(model.prior, tree.threshold[0])
+    if rules != "columns":
+        log_density += log_weights(model.prior, tree.weights[0])
+    assert total == pytest.approx(log_density + np.linalg.slogdet(numeric)[1], abs=1e-6)

@@ -104,6 +104,8 @@ PRESETS: dict[str | None, dict[str, object]] = {
 
 # What a method has instead of its preset's values. Tables 3 and 4 tune most of it by data set.
 METHOD_PRESETS: dict[tuple[str | None, str], dict[str, object]] = {
+    # informed moves go far; longer trajectories cost more than they bring (docs/mixing.md)
+    (None, "hmc-dfi"): {"max_nuts_depth": 6},
     (None, "wu"): {"moves": "prior"},
     (None, "smc"): {"moves": "prior"},
     ("paper", "cgm"): {

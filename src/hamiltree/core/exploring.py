@@ -35,6 +35,7 @@ def collapse(model):
         model.leaf_prior,
         model.h,
         model.power,
+        model.centre,
         model.likelihood_address,
     )
 

@@ -1,9 +1,13 @@
 """The posterior of a tree of fixed shape as a density on the real line, for NUTS.
 
 The unconstrained vector: with soft splits, for each internal node in preorder its threshold and,
-for HMC-DFI, the p - 1 stick-breaking coordinates of its weights; then, where means are explicit,
-the mean of each leaf in preorder; then log sigma for regression. Hard splits have no gradient in
-their rules: those are left to other kernels, and the vector starts with the means.
+for HMC-DFI, p - 1 coordinates of its weights; then, where means are explicit, the mean of each leaf
+in preorder; then log sigma for regression. Hard splits have no gradient in their rules: those are
+left to other kernels, and the vector starts with the means.
+
+Weights have the paper's stick-breaking coordinates, or, where the model has a ``centre``, log
+ratios, with the threshold counted from the projection of the centre: turning a split around the
+middle of the data then moves the weights alone.
 """
 
 from __future__ import annotations
@@ -20,7 +24,16 @@ from .likelihoods import log_likelihood
 from .nodes import Tree
 from .nuts import first_step_size, nuts_transition
 from .priors import TreePrior, log_inverse_gamma, log_normal, log_threshold, log_weights
-from .transforms import logit, simplex, simplex_gradient, simplex_inverse, unit_interval
+from .transforms import (
+    balances,
+    balances_gradient,
+    balances_inverse,
+    logit,
+    simplex,
+    simplex_gradient,
+    simplex_inverse,
+    unit_interval,
+)
 
 
 class Model(NamedTuple):
@@ -35,6 +48,8 @@ class Model(NamedTuple):
     """[p]; softness of a split on each feature; all 0, or none."""
     power: NDArray[np.float64]
     """[1]; the likelihood enters to this power; 0 leaves the prior."""
+    centre: NDArray[np.float64]
+    """[p] for HMC-DFI in log ratios, inside (0, 1); else [0]."""
     likelihood_address: int
     """Where this process keeps the compiled ``log_likelihood``; see ``jit.opaque``."""
 
@@ -49,12 +64,13 @@ def make_model(
     leaf_prior: LeafPrior,
     h: NDArray[np.float64],
     power: float,
+    centre: NDArray[np.float64],
     tree: Tree,
     work: Work,
 ) -> Model:
     """``tree`` and ``work`` only show the types that the likelihood is compiled for."""
     address = _likelihood_address(family, data, leaf_prior, h, tree, work, False)
-    return Model(family, data, prior, leaf_prior, h, np.array([power]), address)
+    return Model(family, data, prior, leaf_prior, h, np.array([power]), centre, address)
 
 
 @inlined
@@ -87,6 +103,14 @@ def rule_width(model, tree):
     return max(tree.weights.shape[1], 1)
 
 
+@inlined
+def projected_centre(model, tree, i):
+    total = 0.0
+    for f in range(model.centre.shape[0]):
+        total += model.centre[f] * tree.weights[i, f]
+    return total
+
+
 @kernel
 def dimension(model, tree):
     leaves = (tree.n_nodes[0] + 1) // 2
@@ -109,7 +133,11 @@ def unconstrain(model, tree, u):
                 at += 1
                 p = tree.weights.shape[1]
                 if p > 1:
-                    simplex_inverse(tree.weights[i], u[at : at + p - 1])
+                    if model.centre.shape[0] > 0:
+                        u[at - 1] -= logit(projected_centre(model, tree, i))
+                        balances_inverse(tree.weights[i], u[at : at + p - 1])
+                    else:
+                        simplex_inverse(tree.weights[i], u[at : at + p - 1])
                     at += p - 1
     if model.family == MEANS:
         for i in range(tree.n_nodes[0]):
@@ -130,16 +158,21 @@ def constrain(model, u, tree):
     if model.h[0] > 0.0:
         for i in range(tree.n_nodes[0]):
             if tree.size[i] > 1:
-                tree.threshold[i], log_jacobian = unit_interval(u[at])
-                total += log_jacobian + log_threshold(model.prior, tree.threshold[i])
+                place = u[at]
                 at += 1
                 p = tree.weights.shape[1]
                 if p == 1:
                     tree.weights[i, 0] = 1.0
                 elif p > 1:
-                    total += simplex(u[at : at + p - 1], tree.weights[i])
+                    if model.centre.shape[0] > 0:
+                        total += balances(u[at : at + p - 1], tree.weights[i])
+                        place += logit(projected_centre(model, tree, i))
+                    else:
+                        total += simplex(u[at : at + p - 1], tree.weights[i])
                     total += log_weights(model.prior, tree.weights[i])
                     at += p - 1
+                tree.threshold[i], log_jacobian = unit_interval(place)
+                total += log_jacobian + log_threshold(model.prior, tree.threshold[i])
     if model.family == MEANS:
         for i in range(tree.n_nodes[0]):
             if tree.size[i] == 1:
@@ -180,12 +213,15 @@ def gradient_to_unconstrained(model, u, tree, work, grad):
                     for f in range(p):
                         work.d_weights[i, f] *= power
                         work.d_weights[i, f] += (prior.weight_prior - 1.0) / tree.weights[i, f]
-                    simplex_gradient(
-                        u[at : at + p - 1],
-                        tree.weights[i],
-                        work.d_weights[i],
-                        grad[at : at + p - 1],
-                    )
+                    out = grad[at : at + p - 1]
+                    if model.centre.shape[0] > 0:
+                        c = projected_centre(model, tree, i)
+                        for f in range(p):
+                            work.d_weights[i, f] += grad[at - 1] * model.centre[f] / (c * (1.0 - c))
+                        balances_gradient(tree.weights[i], work.d_weights[i], out)
+                    else:
+                        weights = tree.weights[i]
+                        simplex_gradient(u[at : at + p - 1], weights, work.d_weights[i], out)
                     at += p - 1
     if model.family == MEANS:
         for i in range(tree.n_nodes[0]):

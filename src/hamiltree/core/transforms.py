@@ -79,3 +79,57 @@ def simplex_gradient(u, weights, d_weights, out):
         out[k] = slope * left * (d_weights[k] - carry) + 1.0 - 2.0 * z
         carry = z * d_weights[k] + (1.0 - z) * carry + 1.0 / left
         left_after = left
+
+
+@kernel
+def balances(u, weights):
+    """Log ratios: fill ``weights`` [p] from ``u`` [p - 1]; returns the log Jacobian.
+
+    Isometric: u are coordinates of the centred logarithms of the weights in an orthonormal basis,
+    whose vector k compares the first k + 1 weights with the next one.
+    """
+    p = weights.shape[0]
+    rest = 0.0
+    top = -math.inf
+    for f in range(p - 1, -1, -1):
+        own = 0.0
+        if f > 0:
+            own = -f * u[f - 1] / math.sqrt(f * (f + 1.0))
+        weights[f] = own + rest
+        top = max(top, weights[f])
+        if f > 0:
+            rest += u[f - 1] / math.sqrt(f * (f + 1.0))
+    total = 0.0
+    for f in range(p):
+        weights[f] = math.exp(weights[f] - top)
+        total += weights[f]
+    log_jacobian = 0.5 * math.log(p)
+    for f in range(p):
+        weights[f] = max(weights[f] / total, 1e-300)
+        log_jacobian += math.log(weights[f])
+    return log_jacobian
+
+
+@kernel
+def balances_inverse(weights, u):
+    before = 0.0  # sum of the logarithms so far
+    for f in range(weights.shape[0]):
+        log_weight = math.log(weights[f])
+        if f > 0:
+            u[f - 1] = (before - f * log_weight) / math.sqrt(f * (f + 1.0))
+        before += log_weight
+
+
+@kernel
+def balances_gradient(weights, d_weights, out):
+    """d/du of f(weights(u)) + log Jacobian, from d_weights = df/dweights."""
+    p = weights.shape[0]
+    mean = 0.0
+    for f in range(p):
+        mean += weights[f] * d_weights[f]
+    before = 0.0
+    for f in range(p):
+        by_log = weights[f] * (d_weights[f] - mean) + 1.0 - p * weights[f]
+        if f > 0:
+            out[f - 1] = (before - f * by_log) / math.sqrt(f * (f + 1.0))
+        before += by_log

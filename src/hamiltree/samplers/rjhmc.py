@@ -308,7 +308,12 @@ def model_of(sampler: RJHMC, tree: Tree, work: Work) -> Model:
     prior = tree_prior_of(p, settings)
     h = np.full(p, float(settings.h))
     power = float(settings.likelihood_power)
-    return make_model(family_of(sampler), sampler.data, prior, leaf_prior, h, power, tree, work)
+    centre = np.zeros(0)  # the paper's coordinates
+    if settings.method == "hmc-dfi" and settings.moves == "informed":
+        # rows that pad the columns are 0
+        centre = np.clip(sampler.data.columns.sum(axis=1) / sampler.data.n_rows, 0.001, 0.999)
+    family = family_of(sampler)
+    return make_model(family, sampler.data, prior, leaf_prior, h, power, centre, tree, work)
 
 
 def make_state(sampler: RJHMC) -> State:
