@@ -112,7 +112,7 @@ def measure(task: dict[str, Any]) -> dict[str, float]:
         spent["sampling"] += time.perf_counter() - begun
 
     run.Chains.advance_to = timed  # type: ignore[method-assign]
-    begun = time.perf_counter()
+    begun, processor = time.perf_counter(), time.process_time()
     half = task["iterations"] // 2
     lengths = {"n_chains": task["chains"], "n_warmup": half, "n_draws": task["iterations"] - half}
     fitted = estimator(**lengths, **common).fit(X, y)
@@ -120,6 +120,7 @@ def measure(task: dict[str, Any]) -> dict[str, float]:
     rounds = -(-task["chains"] // 2)
     return {
         "seconds": seconds,
+        "processor": time.process_time() - processor,
         "iteration": spent["sampling"] / task["iterations"] / rounds,
         "memory": (peak_bytes() - bare) / (X.nbytes + y.nbytes),
         "leaves": float(fitted.posterior_.n_leaves.mean()),
@@ -209,7 +210,7 @@ def run(console: Console) -> list[Claim]:
         claims.append(
             (
                 f"{kind}: {LARGE_CHAINS} chains x {LARGE_ITERATIONS} iterations, {n:,} x {p}",
-                f"{large['seconds']:.0f} s",
+                f"{large['seconds']:.0f} s ({large['processor']:.0f} s of processor)",
                 f"<= {MAX_SECONDS:.0f} s",
                 large["seconds"] <= MAX_SECONDS,
             )

@@ -88,7 +88,7 @@ def test_bins_of_a_column(rng):
 
 @pytest.mark.parametrize(
     ("toy_name", "method", "h", "move"),
-    rotated([(name, "hmc-df", h) for name in TOYS for h in (0.1, 0.0)], period=2 * len(TOYS)),
+    rotated([(name, "hmc-df", h) for name in TOYS for h in (0.1, 0.0)], period=12),
 )
 def test_posterior(toy_name, method, h, move, seed, monkeypatch):
     """As in ``test_informed_posterior``, with two bins a column."""
