@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .core.buffers import Columns
 from .core.record import Block
 from .samplers.cgm import build_cgm
 from .samplers.learning import LearningRJHMC
@@ -22,8 +23,8 @@ from .settings import Settings
 class Problem:
     """Data as the samplers want it."""
 
-    columns: NDArray[np.float64]
-    """[p, n], C-contiguous, on the unit interval."""
+    columns: Columns
+    """[p, n] on the unit interval; ``np.asarray`` makes one array of it."""
     y: NDArray[np.generic]
     """[n]: the standardised target, or class codes 0 .. n_classes - 1."""
     n_classes: int
@@ -47,14 +48,14 @@ class Sampler(Protocol):
 
 
 def build_sampler(problem: Problem, settings: Settings, n_warmup: int, n_draws: int) -> Sampler:
-    data = (problem.columns, problem.y, problem.n_classes)
+    if settings.method in ("hmc-df", "hmc-dfi"):
+        sampler = RJHMC.build(problem.columns, problem.y, problem.n_classes, settings, n_warmup)
+        if settings.h == "learn":
+            return LearningRJHMC(sampler)
+        return sampler if settings.replicas == 1 else Tempered(sampler, settings.replicas)
+    data = (np.asarray(problem.columns, np.float64), problem.y, problem.n_classes)
     if settings.method == "smc":
         return SMC.build(*data, settings, n_draws)
     if settings.method == "cgm":
         return build_cgm(*data, settings, n_warmup)
-    if settings.method == "wu":
-        return build_wu(*data, settings, n_warmup)
-    sampler = RJHMC.build(*data, settings, n_warmup)
-    if settings.h == "learn":
-        return LearningRJHMC(sampler)
-    return sampler if settings.replicas == 1 else Tempered(sampler, settings.replicas)
+    return build_wu(*data, settings, n_warmup)

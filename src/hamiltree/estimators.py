@@ -101,6 +101,7 @@ class _BayesianTree(BaseEstimator, ABC):
     warm_start: bool = False
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_seconds: float = 60.0
+    dtype: str = "float64"
     n_jobs: int | None = None
     random_state: RandomState = None
     progress: bool | None = None
@@ -139,7 +140,7 @@ class _BayesianTree(BaseEstimator, ABC):
         limit = check_length(self.method, lengths["n_draws"], self.target_rhat, self.max_draws)
         provenance: dict[str, Any] = {**lengths, "seed": seed}
         known = np.asarray(target, np.float64) if n_classes == 0 else coded
-        training = TrainingData(rows.copy(), known.copy())  # whatever becomes of the caller's
+        training = TrainingData(rows, known)
         monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
 
         def posterior_of(draws: Draws, info: RunInfo) -> Posterior:
@@ -153,7 +154,7 @@ class _BayesianTree(BaseEstimator, ABC):
             provenance |= {"target_rhat": float(max_rhat), "max_draws": int(limit)}
             goal = run.Goal(lambda *drawn: agree(posterior_of(*drawn), max_rhat), limit)
         drawn = run.sample(
-            run.Problem(columns=preprocessing.to_unit(rows), y=coded, n_classes=n_classes),
+            run.Problem(columns=preprocessing.columns_of(rows), y=coded, n_classes=n_classes),
             settings,
             n_chains=lengths["n_chains"],
             n_warmup=lengths["n_warmup"],
@@ -164,6 +165,8 @@ class _BayesianTree(BaseEstimator, ABC):
             progress=self.progress,
             keeper=keeper,
         )
+        # A copy, whatever becomes of the caller's; now that the sampler's memory is free again.
+        training = TrainingData(rows.copy(), known.copy())
         self.posterior_ = posterior_of(*drawn)
         self._chains = _without_what_is_kept(keeper.held, self.posterior_.n_draws)
         self._tell_of_the_run(limit, keeper)
@@ -385,7 +388,7 @@ class BayesianTreeClassifier(ClassifierMixin, _BayesianTree):
         if len(self.classes_) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 classes; got 1 class")
         names = getattr(self, "feature_names_in_", None)
-        return learn(X, names, classes=self.classes_), codes, len(self.classes_)
+        return learn(X, names, classes=self.classes_, dtype=self.dtype), codes, len(self.classes_)
 
     def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
         return (trees == y).astype(np.float64)
@@ -451,7 +454,7 @@ class BayesianTreeRegressor(RegressorMixin, _BayesianTree):
     def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
         names = getattr(self, "feature_names_in_", None)
         target = y.astype(np.float64)
-        preprocessing = learn(X, names, y=target, standardize=self.standardize)
+        preprocessing = learn(X, names, y=target, standardize=self.standardize, dtype=self.dtype)
         return preprocessing, preprocessing.y_to_model(target), 0
 
     def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,28 +37,20 @@ def gather(
 
     ``h`` is that of all draws, unless the blocks have one of each.
     """
-    parts: dict[str, list[NDArray[np.generic]]] = {}
-    tables, counts, softness = [], [], []
-    for chain in pieces:
-        n_nodes = np.concatenate([b.n_nodes for b in chain])[:kept]
-        nodes = int(n_nodes.sum())
-        limits = {
-            "size": nodes,
-            "feature": (nodes - kept) // 2,
-            "threshold": (nodes - kept) // 2,
-            "weights": (nodes - kept) // 2,
-            "leaf": (nodes + kept) // 2,
-        }
-        for name, limit in limits.items():
-            whole = np.concatenate([getattr(b, name) for b in chain])
-            parts.setdefault(name, []).append(whole[:limit])
-        tables.append(np.concatenate([b.scalars for b in chain])[:kept])
-        counts.append(n_nodes)
-        softness.append(np.concatenate([b.h for b in chain])[:kept])
-    table = np.stack(tables)  # chain, draw, scalar
+    counts = [np.concatenate([b.n_nodes for b in chain])[:kept] for chain in pieces]
+    nodes = np.array([count.sum() for count in counts])
+    lengths = {
+        "size": nodes,
+        "feature": (nodes - kept) // 2,
+        "threshold": (nodes - kept) // 2,
+        "weights": (nodes - kept) // 2,
+        "leaf": (nodes + kept) // 2,
+        "scalars": np.full(len(pieces), kept),
+        "h": np.full(len(pieces), kept),
+    }
+    flat = {name: _joined(pieces, name, length) for name, length in lengths.items()}
+    table = flat["scalars"].reshape(len(pieces), kept, -1)  # chain, draw, scalar
     scalar = {name: table[:, :, j] for j, name in enumerate(SCALARS)}
-    flat = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-    learned = np.concatenate(softness)
     weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())
     draws = Draws(
         n_chains=len(pieces),
@@ -68,7 +61,7 @@ def gather(
         threshold=flat["threshold"].astype(np.float64, copy=False),
         weights=flat["weights"].astype(np.float64, copy=False),
         leaf=flat["leaf"].astype(np.float64, copy=False),
-        h=learned if learned.shape[1] else h,
+        h=flat["h"] if flat["h"].shape[1] else h,
         n_leaves=scalar["n_leaves"].astype(np.int64),
         depth=scalar["depth"].astype(np.int64),
         log_likelihood=scalar["log_likelihood"].copy(),
@@ -116,6 +109,22 @@ def parted(draws: Draws, stats: Mapping[str, NDArray[np.generic]]) -> list[list[
         )
         pieces.append([piece])
     return pieces
+
+
+def _joined(
+    pieces: Sequence[Sequence[Block]], name: str, lengths: NDArray[np.int64]
+) -> NDArray[Any]:
+    """The first so many entries of each chain, one chain after the other, copied once."""
+    first = getattr(pieces[0][0], name)
+    out = np.empty((lengths.sum(), *first.shape[1:]), first.dtype)
+    at = 0
+    for chain, length in zip(pieces, lengths, strict=True):
+        end = at + length
+        for block in chain:
+            part = getattr(block, name)[: end - at]
+            out[at : at + len(part)] = part
+            at += len(part)
+    return out
 
 
 def stats_of(

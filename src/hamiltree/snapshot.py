@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .building import Problem
 from .chain_state import State
+from .core.buffers import blocks_of
 from .core.record import Block
 from .files import library_version
 from .json_text import plain
@@ -50,8 +51,8 @@ def identify(
         "rows": problem.columns.shape[1],
         "columns": problem.columns.shape[0],
         "n_classes": problem.n_classes,
-        "X": _digest(problem.columns),
-        "y": _digest(problem.y),
+        "X": _digest(block for _, block in blocks_of(problem.columns)),
+        "y": _digest([problem.y]),
         "n_chains": n_chains,
         "n_warmup": n_warmup,
         "random_state": seed,
@@ -63,9 +64,11 @@ def identify(
     return found
 
 
-def _digest(array: NDArray[Any]) -> str:
-    plainly = np.ascontiguousarray(array)
-    return hashlib.blake2b(plainly.view(np.uint8).data, digest_size=16).hexdigest()
+def _digest(parts: Iterable[NDArray[Any]]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:

@@ -105,6 +105,7 @@ def write(
             "classes": _pack_labels(preprocessing.classes),
             "y_mean": preprocessing.y_mean,
             "y_sd": preprocessing.y_sd,
+            "dtype": preprocessing.dtype,
             "acceptance": info.acceptance,
             "seconds": info.seconds,
             "stopped": info.stopped,
@@ -227,6 +228,7 @@ def _parse(file: Any, file_size: int) -> Contents:
         classes=classes,
         y_mean=float(metadata["y_mean"]),
         y_sd=float(metadata["y_sd"]),
+        dtype=str(metadata.get("dtype", "float64")),
     )
     names = {field.name for field in fields(Draws)} & set(arrays)
     draws = Draws(n_chains=chain, n_draws=draw, **{name: arrays[name] for name in names})
