@@ -15,6 +15,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "hmc-df prior": {"method": "hmc-df", "moves": "prior", "h_init": 0.3},
     "hmc-df paper": {"method": "hmc-df", "preset": "paper", "adapt_steps": 30},
     "hmc-df replicas": {"method": "hmc-df", "replicas": 3},
+    "hmc-df learn": {"method": "hmc-df", "h": "learn", "h_by_feature": True},
     "hmc-dfi": {"method": "hmc-dfi"},
     "hmc-dfi paper": {"method": "hmc-dfi", "preset": "paper", "adapt_steps": 30},
     "cgm": {"method": "cgm"},

@@ -77,7 +77,7 @@ def test_the_state_of_another_sampler_is_refused(seed):
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("kind", ["hmc-df", "hmc-dfi", "cgm", "smc"])
+@pytest.mark.parametrize("kind", ["hmc-df", "hmc-df learn", "hmc-dfi", "cgm", "smc"])
 def test_draws_go_back_to_the_pieces_they_came_from(kind, task, seed):
     problem, settings, sampler = sampler_of(kind, task)
     lengths = {"n_chains": 2, "n_warmup": 10, "n_particles": 40, "seed": seed, "n_jobs": 1}
