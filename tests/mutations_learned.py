@@ -70,11 +70,11 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         f"{UNIT} -k probabilities_have_their_conditional",
     ),
     (
-        "correction in chains: weight of the present state left out",
+        "correction: weight of the present state left out",
         STEPS,
         "accept(log_weight - learning.log_weight[0], rng)",
         "accept(log_weight, rng)",
-        f"{POSTERIOR} two-classes",
+        f"{UNIT} -k refused_step",
     ),
     (
         "correction: density of the drawn probabilities left out",
@@ -98,11 +98,11 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         f"{POSTERIOR} two-classes",
     ),
     (
-        "correction in chains: a refused step is not undone",
+        "correction: a refused step is not undone",
         STEPS,
         "    copy_tree(learning.before, tree)\n    return learning.like_before[0], False",
         "    return log_like, False",
-        f"{POSTERIOR} two-classes",
+        f"{UNIT} -k refused_step",
     ),
     (
         "correction in chains: informed moves go without",
@@ -119,18 +119,18 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         f"{POSTERIOR} two-classes",
     ),
     (
-        "h in chains: classification goes on with the likelihood of another h",
+        "h: classification goes on with the likelihood of another h",
         CHAIN,
         "    state.log_like[0] = likelihood(model, state.tree, state.work)\n    refresh",
         "    refresh",
-        f"{POSTERIOR} two-classes",
+        f"{UNIT} -k knows_the_likelihood",
     ),
     (
-        "h in chains: regression goes on with the likelihood of another h",
+        "h: regression goes on with the likelihood of another h",
         CHAIN,
         "    state.log_like[0] = update_h(\n",
         "    update_h(\n",
-        f"{POSTERIOR} regression",
+        f"{UNIT} -k knows_the_likelihood",
     ),
     (
         "an h a column: routing has the first for all",

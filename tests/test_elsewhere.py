@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, chains, elsewhere
+from hamiltree.checkpoint import read
 from hamiltree.datasets import make_cgm
+from hamiltree.interrupts import gentle_stop
 
 from .resuming import METHODS, arrays_of, data_of, same_arrays
 
@@ -91,6 +93,45 @@ def test_workers_that_keep_dying_end_the_run_in_the_end(monkeypatch):
     with joblib.parallel_config("loky"), pytest.raises(RuntimeError, match="the worker died"):
         BayesianTreeClassifier(**SHORT).fit(X, y)
     assert tried == [[0, 1, 2]] * elsewhere.ATTEMPTS
+
+
+def test_an_interrupt_keeps_what_has_come_back(tmp_path, monkeypatch):
+    """Ctrl-C when one chain is back and two are not: the checkpoint has each where it was."""
+    X, y = data_of("classification")
+    monkeypatch.setattr(chains, "FIRST_ROUND", 60)
+    back = chains.advance_elsewhere
+
+    def impatient(*arguments):
+        for chain in back(*arguments):
+            yield chain
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(chains, "advance_elsewhere", impatient)
+    path = tmp_path / "run.nc"
+    model = BayesianTreeClassifier(**SHORT | {"n_draws": 40}, checkpoint=path)
+    with (
+        joblib.parallel_config("loky", n_jobs=2),
+        pytest.raises(KeyboardInterrupt, match="lost"),
+    ):
+        model.fit(X, y)
+    assert sorted(read(path).done) == [0, 0, 60]
+    monkeypatch.undo()
+    whole = BayesianTreeClassifier(**SHORT | {"n_draws": 40}).fit(X, y)
+    assert same_arrays(draws_of(model.fit(X, y)), draws_of(whole))
+
+
+def test_signals_wait_while_something_must_not_be_disturbed():
+    reached = []
+
+    def interrupted(stop) -> None:
+        with stop.undisturbed():
+            os.kill(os.getpid(), signal.SIGINT)
+            reached.extend(1 for _ in range(1000))
+        reached.append("never")
+
+    with gentle_stop(at_once=True) as stop, pytest.raises(KeyboardInterrupt):
+        interrupted(stop)
+    assert reached == [1] * 1000
 
 
 # ------------------------------------------------------------------ Dask

@@ -21,10 +21,14 @@ from hamiltree.core.learning import (
 )
 from hamiltree.core.nodes import copy_tree, empty_tree, n_leaves
 from hamiltree.core.target import likelihood
+from hamiltree.samplers.learning import LearningRJHMC
+from hamiltree.samplers.rjhmc import RJHMC
+from hamiltree.settings import Settings
 
 from .core_trees import MAX_LEAVES, PRIOR, random_model, random_tree, to_reference
 from .reference.exact_learned import H_RANGE, h_prior
 from .reference.model import (
+    TOYS,
     log_likelihood_class,
     log_likelihood_collapsed,
     log_likelihood_labels,
@@ -287,3 +291,45 @@ def test_probabilities_have_their_conditional(step, rng):
     batches = kept.reshape(50, -1, 2, 3).mean(axis=1)
     z = (batches.mean(axis=0) - exact) / (batches.std(axis=0, ddof=1) / np.sqrt(50))
     assert np.abs(z).max() < stats.t.isf(LEVEL / 2 / z.size, 49), z
+
+
+@pytest.mark.parametrize("weight", [-1e9, 1e9])
+def test_a_refused_step_is_undone(weight, rng):
+    """A state of small weight is always left, and one of large weight never."""
+    tree, model, work, _, _, learning = setting(rng, "classes", n_splits=2)
+    copy_tree(tree, learning.before)
+    learning.like_before[0] = -77.0
+    learning.log_weight[0] = weight
+    p = learning.p.copy()
+    tree.threshold[0] *= 0.5
+    log_like, kept = correct(model, tree, work, learning, likelihood(model, tree, work), rng)
+    assert kept == (weight < 0)
+    assert (log_like == -77.0) == (not kept)
+    assert (tree.threshold[0] == learning.before.threshold[0]) == (not kept)
+    assert (learning.p == p).all() == (not kept)
+    assert (learning.log_weight[0] == weight) == (not kept)
+
+
+@pytest.mark.parametrize("by_feature", [False, True])
+@pytest.mark.parametrize("name", ["two-classes", "regression"])
+def test_a_chain_knows_the_likelihood_of_its_h(name, by_feature, rng):
+    toy = TOYS[name]()
+    settings = Settings(h="learn", h_by_feature=by_feature, max_leaves=MAX_LEAVES)
+    columns = np.ascontiguousarray(toy.X.T)
+    sampler = RJHMC.build(columns, toy.y, toy.n_classes, settings, 5)
+    chain = LearningRJHMC(sampler).start(rng)
+    for _ in range(12):
+        (block,) = chain.advance(1) or [None]
+        state, learning = chain.state, chain.learning
+        fresh = likelihood(state.model, state.tree, state.work)
+        assert state.log_like[0] == pytest.approx(fresh, rel=1e-9)
+        if block is None:
+            continue
+        recorded = fresh
+        if toy.n_classes:
+            leaves = n_leaves(state.tree)
+            recorded = log_likelihood_labels(
+                to_reference(state.tree), toy.X, toy.y, learning.p[:leaves], state.model.h
+            )
+        assert block.scalars[0, 2] == pytest.approx(recorded, rel=1e-9)
+        np.testing.assert_array_equal(block.h[0], state.model.h[: block.h.shape[1]])

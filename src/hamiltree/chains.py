@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any, Self
 
 import joblib
@@ -92,6 +93,8 @@ class Chains:
         if self.elsewhere:
             self.block = sys.maxsize if round_seconds is None else FIRST_ROUND
             self._seconds, self._growth = round_seconds or np.inf, 100
+        self.undisturbed: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Signals wait for what is done in it; for whoever lets them act at once."""
         # A pool of our own rather than joblib's: on Ctrl-C the blocks under way must finish (a
         # fraction of a second) before their draws are collected, which joblib's do not offer.
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="hamiltree")
@@ -130,8 +133,12 @@ class Chains:
 
         begun = time.perf_counter()
         if self.elsewhere:
-            for k, blocks in advance_elsewhere(*self._task, self.chains, steps, self._n_jobs):
-                keep(k, blocks)
+            back = advance_elsewhere(*self._task, self.chains, steps, self._n_jobs)
+            with closing(back):
+                for k, blocks, state in back:
+                    with self.undisturbed():  # a chain and its draws belong together
+                        restore(self.chains[k], state)
+                        keep(k, blocks)
         else:
             for future in [self._pool.submit(work, k) for k in steps]:
                 future.result()

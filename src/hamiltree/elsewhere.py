@@ -7,7 +7,9 @@ draws are those of a run on this machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -41,10 +43,10 @@ def advance_elsewhere(
     chains: Sequence[Chain],
     steps: Mapping[int, int],
     n_jobs: int | None,
-) -> Iterator[tuple[int, list[Block]]]:
-    """Advance chains by so many iterations each; number and draws of each as it comes back.
+) -> Generator[tuple[int, list[Block], State], None, None]:
+    """Advance chains by so many iterations each; what each has made, as it comes back.
 
-    The chains here are brought to the state of those there.
+    Number, draws and new state. The chains here stay where they are.
     """
     backend, _ = get_active_backend(prefer="threads")
     unordered = getattr(backend, "supports_return_generator", False)
@@ -61,23 +63,36 @@ def advance_elsewhere(
     own_error: Exception | None = None
     while left and own_error is None:
         try:
-            for number, blocks, state, error in pool(
+            tasks = [
                 delayed(_advance)(*data, *configuration, number, capture(chains[number]), n)
-                for number, n in list(left.items())
-            ):
-                if error is not None:
-                    own_error = error
-                    continue
-                restore(chains[number], state)
-                del left[number]
-                failures = 0
-                yield number, blocks
+                for number, n in left.items()
+            ]
+            with _quietly_closed(pool(tasks)) as results:
+                for number, blocks, state, error in results:
+                    if error is not None:
+                        own_error = error
+                        continue
+                    del left[number]
+                    failures = 0
+                    yield number, blocks, state
         except Exception:  # of the engine: our own errors come back as results
             failures += 1
             if failures == ATTEMPTS:
                 raise
     if own_error is not None:
         raise own_error
+
+
+@contextmanager
+def _quietly_closed(results: Any) -> Iterator[Any]:
+    """Without a word of joblib's on tasks that it cancels when nobody waits for them any more."""
+    try:
+        yield results
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if hasattr(results, "close"):
+                results.close()
 
 
 def _advance(

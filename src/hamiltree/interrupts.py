@@ -14,11 +14,22 @@ class Stop:
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
+        self.must_wait = False
 
     def look(self) -> None:
         """End the run, if it was asked to."""
         if self.signal is not None:
             raise KeyboardInterrupt
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """What is done here is done whole, also where signals act at once."""
+        self.must_wait = True
+        try:
+            yield
+        finally:
+            self.must_wait = False
+        self.look()
 
 
 @contextmanager
@@ -43,7 +54,7 @@ def gentle_stop(*, at_once: bool) -> Iterator[Stop]:
     def handle(number: int, frame: Any) -> None:
         stop.signal = signal.Signals(number)
         put_back()
-        if at_once:
+        if at_once and not stop.must_wait:
             raise KeyboardInterrupt
 
     if threading.current_thread() is threading.main_thread():

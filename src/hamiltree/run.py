@@ -81,6 +81,7 @@ def sample(
         )
     unit = "decisions" if smc else "iterations"
     with gentle_stop(at_once=chains.elsewhere) as stop:
+        chains.undisturbed = stop.undisturbed
         keeper.begin(lambda: chains.snapshot(identity))
 
         def between() -> None:
