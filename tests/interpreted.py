@@ -43,7 +43,9 @@ def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _direct(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., int]]:
+def _direct(
+    function: Callable[..., Any], returns: Any = None
+) -> tuple[Callable[..., Any], Callable[..., int]]:
     def call(address: int, arguments: tuple[Any, ...]) -> Any:
         return function(*arguments)
 

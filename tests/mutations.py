@@ -26,7 +26,12 @@ from .mutations_smc import MUTANTS as SMC_MUTANTS
 ROOT = Path(__file__).parent.parent
 PRIOR = "tests/test_prior_recovery.py"
 EXACT = "tests/test_exact_posterior.py"
-INTERPRETED = ("tests/test_informed.py", "tests/test_noise.py", "tests/test_learning.py")
+INTERPRETED = (
+    "tests/test_informed.py",
+    "tests/test_noise.py",
+    "tests/test_learning.py",
+    "tests/test_bins.py",
+)
 
 
 @dataclass(frozen=True)

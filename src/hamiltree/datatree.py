@@ -10,7 +10,8 @@ import numpy as np
 import xarray
 
 from .ensemble import Ensemble
-from .storage import library_version, plain
+from .files import library_version
+from .json_text import plain
 
 if TYPE_CHECKING:
     from .posterior import Posterior

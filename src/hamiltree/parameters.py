@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import fields
@@ -26,6 +27,7 @@ from .settings import (
 SETTING_NAMES = tuple(field.name for field in fields(Settings))
 ROUNDING = 1e-8  # probabilities typed as decimals sum to 1 only up to rounding
 SMALLEST_H = 1e-9  # gradients grow like 1/h; below this, h = 0 is meant
+MAX_LEAVES = 32_767  # scans of large data number them in 16 bits
 MAX_SPLIT_PROBABILITY = 1 - 1e-6  # of the prior: p_split = min(alpha (1 + d)^-beta, this)
 
 _positive = Interval(Real, 0, None, closed="neither")
@@ -88,7 +90,11 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "acceptance": _one_of("exact", "biased"),
     "warmup_acceptance": _one_of("exact", "biased"),
     "target_accept": [Interval(Real, 0, 1, closed="neither"), None],
+    "dtype": [StrOptions({"float64", "float32"})],
     "max_nuts_depth": [Interval(Integral, 1, 20, closed="both"), None],
+    "warm_start": ["boolean"],
+    "checkpoint": [str, os.PathLike, None],
+    "checkpoint_seconds": [_not_negative],
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
     "progress": ["boolean", None],
@@ -151,7 +157,14 @@ DOCS: dict[str, tuple[str, str]] = {
     "acceptance": ("str", 'Jumps are accepted by the "exact" or the paper\'s "biased" ratio.'),
     "warmup_acceptance": ("str", "The same in warm-up."),
     "target_accept": ("float", "Acceptance statistic that the NUTS step size aims for."),
-    "max_nuts_depth": ("int", "NUTS doubles its trajectory at most so often."),
+    "max_nuts_depth": ("int", "NUTS doubles its trajectory so often at most; None: by the rows."),
+    "warm_start": ("bool", "Go on with the chains of the last fit, to a larger n_draws."),
+    "checkpoint": ("path", "File to keep the run in while it goes on; the same call resumes it."),
+    "checkpoint_seconds": ("float", "Write it so often, or less if writing took over 1 % then."),
+    "dtype": (
+        "str",
+        '"float32" stores inputs in half the memory, rounded in fit and predict alike.',
+    ),
     "n_jobs": ("int", "Threads that run the chains; -1 for all cores. The draws do not change."),
     "random_state": ("int or RandomState", "Seed of everything random."),
     "progress": ("bool", "True shows a bar and then the verdict; None a bar, on a terminal."),
@@ -208,6 +221,8 @@ def check(settings: Settings, n_classes: int) -> None:
         raise ValueError(
             f"min_leaves={settings.min_leaves} is larger than max_leaves={settings.max_leaves}"
         )
+    if settings.max_leaves > MAX_LEAVES:
+        raise ValueError(f"max_leaves must be at most {MAX_LEAVES}, got {settings.max_leaves}")
     if settings.scheme == "double-sided" and settings.moves != "prior":
         raise ValueError('scheme="double-sided" is the paper\'s, with its jumps: set moves="prior"')
     if settings.replicas > 1 and (
@@ -306,6 +321,14 @@ def check_length(
     if max_draws < n_draws:
         raise ValueError(f"max_draws={max_draws} is smaller than n_draws={n_draws}")
     return max_draws
+
+
+def check_warm_start(method: str, warm_start: bool) -> None:
+    if warm_start and method == "smc":
+        raise ValueError(
+            "method='smc' has no chains to go on with: its particles are made all at once; set "
+            "warm_start=False, and a larger n_draws for more of them"
+        )
 
 
 def _check_smc(settings: Settings) -> None:

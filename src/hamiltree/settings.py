@@ -77,7 +77,7 @@ class Settings:
     acceptance: str = "exact"
     warmup_acceptance: str = "exact"
     target_accept: float = 0.8
-    max_nuts_depth: int = 10
+    max_nuts_depth: int | None = None  # see samplers.rjhmc
     # --- the samplers of hard splits
     proposals: int = 100
     triples: int = 25
@@ -110,8 +110,6 @@ PRESETS: dict[str | None, dict[str, object]] = {
 
 # What a method has instead of its preset's values. Tables 3 and 4 tune most of it by data set.
 METHOD_PRESETS: dict[tuple[str | None, str], dict[str, object]] = {
-    # informed moves go far; longer trajectories cost more than they bring (docs/mixing.md)
-    (None, "hmc-dfi"): {"max_nuts_depth": 6},
     (None, "wu"): {"moves": "prior"},
     (None, "smc"): {"moves": "prior"},
     ("paper", "cgm"): {

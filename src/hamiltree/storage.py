@@ -11,17 +11,16 @@ from __future__ import annotations
 import json
 import math
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .draws import STOPPED, Draws, FloatArray, RunInfo, TrainingData
+from .files import check_writable, library_version, replacing
+from .json_text import plain
 from .preprocess import Preprocessing
 from .settings import Settings
 from .storage_checks import (
@@ -81,18 +80,6 @@ class Contents:
     training: TrainingData | None
 
 
-def check_writable(path: str | os.PathLike[str]) -> Path:
-    """The file to write, links followed; an ``OSError`` now rather than after hours of sampling."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"cannot save the posterior to {path}: it is a folder")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot save the posterior to {path}: no folder {target.parent}")
-    if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise PermissionError(f"cannot save the posterior to {path}: its folder is not writable")
-    return target
-
-
 def write(
     path: str | os.PathLike[str],
     draws: Draws,
@@ -106,7 +93,7 @@ def write(
     """Write a file that ``read`` understands; an existing one is replaced at the very end."""
     import netCDF4
 
-    target = check_writable(path)
+    target = check_writable(path, "the posterior")
     metadata = json.dumps(
         {
             "settings": asdict(settings),
@@ -118,6 +105,7 @@ def write(
             "classes": _pack_labels(preprocessing.classes),
             "y_mean": preprocessing.y_mean,
             "y_sd": preprocessing.y_sd,
+            "dtype": preprocessing.dtype,
             "acceptance": info.acceptance,
             "seconds": info.seconds,
             "stopped": info.stopped,
@@ -138,24 +126,19 @@ def write(
         for name, (dtype, _) in layout.items()
         if name in available and np.size(available[name]) > 0
     }
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with netCDF4.Dataset(part, "w") as file:
-            file.title = "hamiltree posterior"
-            file.hamiltree_format = FORMAT
-            file.hamiltree_version = library_version()
-            for name, array in arrays.items():
-                for dimension, length in zip(layout[name][1], array.shape, strict=True):
-                    if dimension not in file.dimensions:
-                        file.createDimension(dimension, length)
-                _put(file, name, layout[name][1], array)
-            stats = file.createGroup("stats")
-            for name, stat in info.stats.items():
-                _put(stats, name, ("chain", "draw"), stat)
-            file.createVariable("metadata", str)[...] = metadata
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(target) as part, netCDF4.Dataset(part, "w") as file:
+        file.title = "hamiltree posterior"
+        file.hamiltree_format = FORMAT
+        file.hamiltree_version = library_version()
+        for name, array in arrays.items():
+            for dimension, length in zip(layout[name][1], array.shape, strict=True):
+                if dimension not in file.dimensions:
+                    file.createDimension(dimension, length)
+            _put(file, name, layout[name][1], array)
+        stats = file.createGroup("stats")
+        for name, stat in info.stats.items():
+            _put(stats, name, ("chain", "draw"), stat)
+        file.createVariable("metadata", str)[...] = metadata
 
 
 def _put(group: Any, name: str, dimensions: tuple[str, ...], array: NDArray[Any]) -> None:
@@ -190,6 +173,8 @@ def read(path: str | os.PathLike[str]) -> Contents:
 
 
 def _parse(file: Any, file_size: int) -> Contents:
+    unfinished = "it is the checkpoint of a run: call fit with it again, and save what that gives"
+    require("hamiltree_checkpoint" not in file.ncattrs(), unfinished)
     require("hamiltree_format" in file.ncattrs(), "it was not written by hamiltree")
     stored = int(file.hamiltree_format)
     if stored > FORMAT:
@@ -243,6 +228,7 @@ def _parse(file: Any, file_size: int) -> Contents:
         classes=classes,
         y_mean=float(metadata["y_mean"]),
         y_sd=float(metadata["y_sd"]),
+        dtype=str(metadata.get("dtype", "float64")),
     )
     names = {field.name for field in fields(Draws)} & set(arrays)
     draws = Draws(n_chains=chain, n_draws=draw, **{name: arrays[name] for name in names})
@@ -286,17 +272,3 @@ def _pack_labels(classes: NDArray[Any] | None) -> dict[str, Any] | None:
     if not all(isinstance(value, str | int | float) for value in packed):
         raise TypeError("only class labels that are text or numbers can be saved")
     return {"dtype": "object" if classes.dtype == object else classes.dtype.str, "values": packed}
-
-
-def plain(value: Any) -> Any:
-    """NumPy's numbers and arrays for JSON."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise TypeError(f"cannot save {value!r}: only text, numbers and lists of them can be saved")
-
-
-def library_version() -> str:
-    try:
-        return version("hamiltree")
-    except PackageNotFoundError:
-        return "unknown"

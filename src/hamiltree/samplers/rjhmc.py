@@ -14,9 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import informed
+from ..core import bins, informed
 from ..core.adaptation import AVERAGER, end_window, freeze, h_schedule, make_tuning, window_masks
-from ..core.buffers import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work, make_data, make_work
+from ..core.buffers import (
+    CLASSES,
+    COLLAPSED,
+    MEANS,
+    Columns,
+    Data,
+    LeafPrior,
+    Work,
+    make_data,
+    make_work,
+)
 from ..core.hard_rules import UNIT
 from ..core.jit import inlined, kernel
 from ..core.jumps import GROW, PRUNE, STAY, propose_jump
@@ -53,6 +63,8 @@ from ..settings import Settings
 from .common import sweep_of, tree_prior_of
 from .softness import first_softness_of, softness_of
 
+MAX_NUTS_DEPTH, WEIGHED_NUTS_DEPTH = 10, 6
+ROWS_A_STEP = 2**22
 MOVES = {
     "grow": GROW,
     "prune": PRUNE,
@@ -175,7 +187,7 @@ class RJHMC:
     @classmethod
     def build(
         cls,
-        columns: NDArray[np.float64],
+        columns: Columns,
         y: NDArray[np.generic],
         n_classes: int,
         settings: Settings,
@@ -183,11 +195,28 @@ class RJHMC:
     ) -> RJHMC:
         data = make_data(columns, y, n_classes)
         scan_data = sorted_columns(data, settings)
-        h = softness_of(columns, settings)
+        h = softness_of(data.columns, settings)  # rows that pad the columns are 0, as some row is
         return cls(data, scan_data, settings, n_classes, n_warmup, h)
 
     def start(self, rng: np.random.Generator) -> RJHMCChain:
         return RJHMCChain(self, rng)
+
+    @property
+    def max_nuts_depth(self) -> int:
+        """As set; otherwise the gradients of a step together see at most ROWS_A_STEP rows.
+
+        Large data are not long in finding the thresholds, and a scan costs what a gradient does.
+        Beside informed moves that draw weights, trajectories that follow them to their end cost
+        more than they bring.
+        """
+        settings = self.settings
+        if settings.max_nuts_depth is not None:
+            return settings.max_nuts_depth
+        weighed = settings.method == "hmc-dfi" and settings.moves == "informed"
+        most = WEIGHED_NUTS_DEPTH if weighed else MAX_NUTS_DEPTH
+        if self.data.n_rows <= bins.BINNED_ROWS:
+            return most
+        return min(max(int(np.log2(ROWS_A_STEP / self.data.n_rows)), 3), most)
 
 
 class RJHMCChain:
@@ -252,7 +281,8 @@ def sorted_columns(data: Data, settings: Settings) -> ScanData:
         label[data.block[b] : data.block[b + 1]] = code
     if not sweep_of(settings):
         rows = rows[:1]
-    return make_scan_data(data.columns, rows, label, data.y - settings.mu_prior[0])
+    y = data.y - settings.mu_prior[0]
+    return make_scan_data(data.columns, rows, label, y, binned=len(rows) > bins.BINNED_ROWS)
 
 
 def make_plan(sampler: RJHMC) -> Plan:
@@ -272,7 +302,7 @@ def make_plan(sampler: RJHMC) -> Plan:
         probs=np.array([warm_probs, settings.move_probs], np.float64),
         biased=np.array([settings.warmup_acceptance == "biased", settings.acceptance == "biased"]),
         target_accept=settings.target_accept,
-        max_depth=settings.max_nuts_depth,
+        max_depth=sampler.max_nuts_depth,
         n_warmup=n_warmup,
         h_warmup=h_schedule(n_warmup, first, final),
         window_end=window_end,
@@ -350,7 +380,7 @@ def make_state(sampler: RJHMC) -> State:
         scan_model=scan_model,
         scan_work=make_scorer(scan_model, capacity, n_weights),
         rule_work=make_rule_work(capacity, p),
-        nuts_work=make_nuts_work(largest, settings.max_nuts_depth),
+        nuts_work=make_nuts_work(largest, sampler.max_nuts_depth),
         vectors=np.zeros((5, largest)),
         places=np.zeros((2, largest), np.int64),
         averager=np.zeros(AVERAGER),
