@@ -31,12 +31,17 @@ def install() -> None:
     sys.modules["hamiltree.core.jit"] = stand_in
     importlib.import_module("hamiltree.core.routing")  # and with it all the others
     for name, module in list(sys.modules.items()):
-        if name.startswith("hamiltree.") and hasattr(module, "window"):
-            module.window = _window
+        for intrinsic, plain in (("window", _window), ("column_block", _column_block)):
+            if name.startswith("hamiltree.") and hasattr(module, intrinsic):
+                setattr(module, intrinsic, plain)
 
 
 def _window(buffer: Any, start: int, n: int) -> Any:
     return buffer[start : start + n]
+
+
+def _column_block(columns: Any, f: int, start: int, stop: int, spare: Any) -> Any:
+    return columns[f, start:stop].astype(spare.dtype, copy=False)
 
 
 def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
