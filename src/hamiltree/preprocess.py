@@ -123,7 +123,7 @@ class UnitColumns:
             yield part, block.astype(self.dtype, copy=False)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return self.preprocessing.to_unit(self.X)
+        return self.preprocessing.to_unit(self.X).astype(dtype or self.dtype, copy=False)
 
 
 def learn(
