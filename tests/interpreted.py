@@ -7,6 +7,7 @@ debugger; sampling whole chains this way would take hours.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import struct
 import sys
@@ -27,6 +28,8 @@ def install() -> None:
         never_inline=lambda: None,
         float_from_bits=lambda bits: struct.unpack("d", struct.pack("q", int(bits)))[0],
         opaque=_direct,
+        compile_side_by_side=lambda *_: None,
+        leaving_out=lambda names: contextlib.nullcontext(),
     )
     sys.modules["hamiltree.core.jit"] = stand_in
     importlib.import_module("hamiltree.core.routing")  # and with it all the others

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numba.core import compiler, ir, ssa
 
-from hamiltree.core import compiling, jit
+from hamiltree.core import compiling, exploring, jit, likelihoods, proposed_rules, scan, sides
+from hamiltree.samplers import rjhmc
 
 
 @jit.inlined
@@ -66,6 +67,31 @@ def test_what_a_kernel_calls_has_no_machine_code_of_its_own():
     _walk_twice(0.3, np.ones(2))
     (overload,) = _walk.get_call_template.__self__.overloads.values()
     assert isinstance(overload.library, compiling._Translated)
+
+
+def test_a_second_process_helps_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit, "_CACHE", str(tmp_path))
+    monkeypatch.setattr(jit.os, "cpu_count", lambda: 2)
+    made = tmp_path / "made"
+    addresses = []
+    program = f"import hamiltree, pathlib; pathlib.Path({str(made)!r}).touch()"
+    for _ in range(2):
+        jit.compile_side_by_side(
+            lambda: addresses.append(_walk_address(0.3, np.ones(2))), program, {"_walk"}
+        )
+    assert made.exists()
+    assert addresses == [0]  # left to the other process, and not asked for again
+    assert _walk_address(0.3, np.ones(2)) != 0
+
+
+def test_both_halves_of_the_sampler_are_all_of_it():
+    """Kernels that are cut loose are compiled by one process or the other."""
+    for name in rjhmc.SCANS | rjhmc.OTHERS:
+        assert any(
+            hasattr(module, name)
+            for module in (scan, proposed_rules, exploring, likelihoods, sides)
+        ), name
+    assert not rjhmc.SCANS & rjhmc.OTHERS
 
 
 def test_others_that_inline_still_can():

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +51,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     Compiled twice at most, each when asked for: for callers in compiled code, as a part of theirs,
     and for callers in Python.
     """
-    outer = _compile(function, inline="never", pipeline_class=AsAWhole)
-    inner = _compile(function, inline="never", pipeline_class=ForCallers, cache=False, **NO_WAY_IN)
+    outer = _compile(function, **EXACT, pipeline_class=AsAWhole)
+    inner = _compile(function, **EXACT, pipeline_class=ForCallers, cache=False, **NO_WAY_IN)
     outer.get_call_template = inner.get_call_template
     outer.get_overload = inner.get_overload
     return outer
@@ -70,7 +73,9 @@ def inlined(function: Callable[..., Any]) -> Any:
     return _compile(function, inline="always")
 
 
-NO_WAY_IN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+EXACT: dict[str, Any] = {"inline": "never", "fastmath": False}
+"""Said, because numba lets a function that does not say so take after whoever calls it first."""
+NO_WAY_IN: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Taking apart a chain's state, a hundred arrays, is a good part of the code of a small kernel."""
 
 
@@ -113,6 +118,48 @@ def never_inline(typingctx: Any) -> Any:
     return types.none(), codegen
 
 
+_left_out: set[str] = set()
+
+
+def compile_side_by_side(ours: Callable[[], object], theirs: str, names: set[str]) -> None:
+    """Compile on a machine that never did, with the help of a second process.
+
+    ``theirs``, a program, compiles the kernels of these names, which are cut loose (``opaque``),
+    and files them; ``ours`` meets all others here, and gets addresses 0 for those. Where code has
+    been filed before, or there is one core, nothing is done: who needs a kernel compiles it then.
+    """
+    done = Path(_CACHE) / "compiled"
+    if done.exists() or (os.cpu_count() or 1) < 2 or not sys.executable:
+        return
+    path = os.pathsep.join(sys.path)
+    quiet = subprocess.DEVNULL
+    helper = subprocess.Popen(
+        [sys.executable, "-c", theirs],
+        env={**os.environ, "PYTHONPATH": path},
+        stdin=quiet,
+        stdout=quiet,
+        stderr=quiet,
+    )
+    try:
+        with leaving_out(names):
+            ours()
+        helper.wait()
+        done.touch()
+    finally:
+        helper.kill()
+        helper.wait()
+
+
+@contextmanager
+def leaving_out(names: set[str]) -> Iterator[None]:
+    """Kernels of these names get address 0, and are not compiled."""
+    _left_out.update(names)
+    try:
+        yield
+    finally:
+        _left_out.difference_update(names)
+
+
 def opaque(function: Any, returns: Any = None) -> tuple[Any, Callable[..., int]]:
     """Cut a compiled function loose from its callers: (call, address_of).
 
@@ -125,15 +172,16 @@ def opaque(function: Any, returns: Any = None) -> tuple[Any, Callable[..., int]]
     callers: only where ``address_of`` is asked for. Integers among the arguments are then int64.
     """
     fast = function.targetoptions.get("fastmath")
-    how = {"fastmath": fast} if fast else {"pipeline_class": AsAWhole}
-    function = _compile(function.py_func, inline="never", **how, **NO_WAY_IN)
+    how = {"inline": "never", "fastmath": fast} if fast else {**EXACT, "pipeline_class": AsAWhole}
+    function = _compile(function.py_func, **how, **NO_WAY_IN)
 
     @intrinsic
     def call(typingctx: Any, address: Any, arguments: Any) -> Any:
         if returns is None:
             callee = types.Dispatcher(function).get_call_type(typingctx, tuple(arguments), {})
         else:
-            callee = returns(*map(types.unliteral, arguments))
+            plainly = map(types.unliteral, arguments)
+            callee = returns(*(types.int64 if isinstance(t, types.Integer) else t for t in plainly))
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             convention = context.call_conv
@@ -154,6 +202,8 @@ def opaque(function: Any, returns: Any = None) -> tuple[Any, Callable[..., int]]
         return callee.return_type(types.int64, arguments), codegen
 
     def address_of(*arguments: Any) -> int:
+        if function.py_func.__name__ in _left_out:
+            return 0
         signature = tuple(numba.typeof(a) for a in arguments)
         function.compile(signature)
         compiled = function.overloads[signature]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import types
 
 from .jit import inlined, kernel, never_inline, opaque
 from .nodes import Tree
@@ -131,8 +132,8 @@ def draw_apart(model, work, mode, rng):
     return log_density + math.log(density)
 
 
-_weigh, _weigh_address = opaque(weigh_apart)
-_draw, _draw_address = opaque(draw_apart)
+_weigh, _weigh_address = opaque(weigh_apart, returns=types.UniTuple(types.float64, 2))
+_draw, _draw_address = opaque(draw_apart, returns=types.float64)
 
 
 @inlined

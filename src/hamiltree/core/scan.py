@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import types
 
 from .hard_rules import UNIFORM, UNIT
 from .jit import inlined, kernel, never_inline, opaque
@@ -220,7 +221,8 @@ def sweep_apart(model, work, first, stop, feature, threshold, weights):
     return cells, total, widths, density
 
 
-_sweep, sweep_address = opaque(sweep_apart)
+SWEPT = types.Tuple((types.int64, types.float64, types.float64, types.float64))
+_sweep, sweep_address = opaque(sweep_apart, returns=SWEPT)
 NOTHING = np.int64(-2)
 PROJECTION = np.int64(-1)
 

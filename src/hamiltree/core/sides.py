@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 from .adaptation import (
@@ -274,7 +275,7 @@ def one_side(state, plan, tree, log_like, phase, rules_first, rng):
 
 
 call_side, _side_address = opaque(one_side)
-_sweep, _sweep_address = opaque(informed_sweep)
+_sweep, _sweep_address = opaque(informed_sweep, returns=types.float64)
 
 
 @inlined

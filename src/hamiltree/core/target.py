@@ -16,6 +16,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 from .buffers import CLASSES, MEANS, Data, LeafPrior, Work
@@ -54,7 +55,7 @@ class Model(NamedTuple):
     """Where this process keeps the compiled ``log_likelihood``; see ``jit.opaque``."""
 
 
-_call_likelihood, _likelihood_address = opaque(log_likelihood)
+_call_likelihood, _likelihood_address = opaque(log_likelihood, returns=types.float64)
 
 
 def make_model(

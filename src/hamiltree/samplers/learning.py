@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from ..core import informed
 from ..core.adaptation import end_window, freeze
@@ -34,7 +34,7 @@ from ..core.record import LEAVES, Block, is_full, make_block
 from ..core.sides import SAMPLING, WARMUP, call_side, sweep_moves
 from ..core.target import likelihood, tempered
 from ..settings import H_RANGE
-from .rjhmc import RJHMC, RJHMCChain, begin, in_blocks, record_draw
+from .rjhmc import RJHMC, RJHMCChain, begin, compile_ahead, in_blocks, record_draw
 from .softness import first_softness_of
 
 
@@ -168,6 +168,7 @@ class LearningRJHMC:
         return self.sampler.h
 
     def start(self, rng: np.random.Generator) -> LearningChain:
+        compile_ahead(self.sampler)
         return LearningChain(self.sampler, rng)
 
 
@@ -215,14 +216,14 @@ def make_learning(sampler: RJHMC, chain: RJHMCChain) -> Learning:
     leaves, classes = settings.max_leaves, max(sampler.n_classes, 1)
     median, sd = settings.h_prior
     low, high = (math.log(end) for end in H_RANGE)
-    inside = norm(math.log(median), sd)
+    below = [float(ndtr((end - math.log(median)) / sd)) for end in (low, high)]
     tables = [np.zeros((leaves, classes)) for _ in range(5)]
     data, tree, work, empty = sampler.data, state.tree, state.work, np.zeros(0)
     address = labels_address(data, state.model.h, tree, work, tables[0], empty, tables[0], False)
     return Learning(
         log_median=math.log(median),
         log_sd=float(sd),
-        log_mass=math.log(inside.cdf(high) - inside.cdf(low)),
+        log_mass=math.log(below[1] - below[0]),
         log_range=(low, high),
         by_feature=settings.h_by_feature,
         p=tables[0],

@@ -28,7 +28,7 @@ from ..core.buffers import (
     make_work,
 )
 from ..core.hard_rules import UNIT
-from ..core.jit import inlined, kernel
+from ..core.jit import compile_side_by_side, inlined, kernel, leaving_out
 from ..core.jumps import GROW, PRUNE, STAY, propose_jump
 from ..core.nodes import Tree, copy_tree, empty_tree
 from ..core.nuts import make_nuts_work
@@ -199,6 +199,7 @@ class RJHMC:
         return cls(data, scan_data, settings, n_classes, n_warmup, h)
 
     def start(self, rng: np.random.Generator) -> RJHMCChain:
+        compile_ahead(self)
         return RJHMCChain(self, rng)
 
     @property
@@ -259,6 +260,28 @@ class RJHMCChain:
             }
             for t, phase in enumerate(("warmup", "sampling"))
         }
+
+
+SCANS = {"sweep_apart", "weigh_apart", "draw_apart", "informed_sweep"}
+OTHERS = {"log_likelihood", "nuts_on_tree", "first_step_on_tree", "one_side"}
+"""Kernels that are cut loose; each half takes about as long to compile."""
+
+
+def compile_ahead(sampler: RJHMC) -> None:
+    """The first time on a machine: compile with two processes."""
+    if sampler.data.columns.dtype == np.float64:
+        compile_side_by_side(
+            lambda: RJHMCChain(sampler, np.random.default_rng()).compile(),
+            f"from {__name__} import compile_scans; compile_scans()",
+            SCANS,
+        )
+
+
+def compile_scans() -> None:
+    """What the second process does; kernels are compiled for types, which all data share."""
+    columns, labels = np.array([[0.0, 0.4, 0.6, 1.0]]), np.array([0, 0, 1, 1])
+    with leaving_out(OTHERS):
+        RJHMCChain(RJHMC.build(columns, labels, 2, Settings(), 10), np.random.default_rng())
 
 
 def in_blocks(advance_by: Callable[[int], int], block: Block, n: int) -> list[Block]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..core.jit import kernel
 from ..core.nodes import copy_tree
 from ..core.record import Block
-from .rjhmc import RJHMC, RJHMCChain
+from .rjhmc import RJHMC, RJHMCChain, compile_ahead
 
 EVERY = 2
 """Iterations between exchanges; alternately of the even and of the odd neighbours."""
@@ -48,6 +48,7 @@ class Tempered:
         return self.sampler.h
 
     def start(self, rng: np.random.Generator) -> TemperedChain:
+        compile_ahead(self.sampler)
         return TemperedChain(self.sampler, rng, self.n_rungs)
 
 
