@@ -35,11 +35,13 @@ from .parameters import (
     documented,
 )
 from .posterior import Posterior
-from .preprocess import Preprocessing, learn
+from .preprocess import Preprocessing, learn, only_numbers
 from .settings import RUN_LENGTHS, Settings, resolve
 
 N_MONITORED = 20  # training rows at which the chains' predictions are compared
 INTERVAL_SEED = 0  # intervals are part of the answer: the same each time they are asked for
+
+EXACT_FLOATS = 2.0**53  # up to here a float64 keeps every whole number apart
 
 Pair = Sequence[float]
 RandomState = int | np.random.RandomState | None
@@ -112,9 +114,10 @@ class _BayesianTree(BaseEstimator, ABC):
             Ctrl-C the draws made so far are kept, with a warning. ``posterior_.info.stopped``
             says what ended the run: "n_draws", "target", "max_draws" or "interrupted".
         """
-        rows, target = validate_data(
-            self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=is_regressor(self)
-        )
+        with only_numbers(X=X, y=y):
+            rows, target = validate_data(
+                self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=is_regressor(self)
+            )
         preprocessing, coded, n_classes = self._learn(rows, target)
         settings = self._settings(preprocessing, n_classes)
         lengths = dict(RUN_LENGTHS[self.preset])
@@ -158,9 +161,10 @@ class _BayesianTree(BaseEstimator, ABC):
         regression: a single tree's, where ``score`` judges the average of all trees.
         """
         check_is_fitted(self)
-        rows, target = validate_data(
-            self, X, y, reset=False, dtype=np.float64, y_numeric=is_regressor(self)
-        )
+        with only_numbers(X=X, y=y):
+            rows, target = validate_data(
+                self, X, y, reset=False, dtype=np.float64, y_numeric=is_regressor(self)
+            )
         posterior = self.posterior_
         total = 0.0
         step = max(1, 10_000_000 // posterior.weights.size)
@@ -226,7 +230,10 @@ class _BayesianTree(BaseEstimator, ABC):
     def _rows(self, X: ArrayLike) -> FloatArray:
         """Rows to predict, checked against the training columns."""
         check_is_fitted(self)
-        rows: FloatArray = validate_data(self, X, reset=False, dtype=np.float64)
+        with only_numbers(X=X):
+            rows: FloatArray = validate_data(
+                self, X, reset=False, dtype=np.float64, ensure_min_samples=0
+            )
         return rows
 
     def _settings(self, preprocessing: Preprocessing, n_classes: int) -> Settings:
@@ -323,6 +330,11 @@ class BayesianTreeClassifier(ClassifierMixin, _BayesianTree):
         return np.moveaxis(quantiles, 0, 2)
 
     def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
+        if y.dtype.kind == "f" and np.abs(y).max() >= EXACT_FLOATS:
+            raise ValueError(
+                "class labels of 2**53 and more cannot be told apart as floating-point numbers: "
+                "give y as texts, or as an array of integers"
+            )
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
