@@ -55,9 +55,10 @@ CLEAR_ERRORS = re.compile(
             r"several columns of X have the same name, rename them: ",
             r"[Xy] holds times: turn them into numbers",
             r"[Xy] has masked cells: fill them in",
-            r"has missing values: leave these rows out",
+            r"y has missing or infinite values: leave these rows out",
             r"holds whole numbers beyond the range of floating point: rescale them",
             r"class labels of 2\*\*53 and more cannot be told apart",
+            r"class labels of different types have no order: ",
             r"the columns must be .* in this order, got ",
             r"expected \d+ columns in a 2-d table, got shape ",
             r"the rows to predict contain NaN or infinity",
@@ -76,6 +77,8 @@ CLEAR_ERRORS = re.compile(
             r"estimator requires y to be passed, but the target y is None",
             r"y should be a 1d array, got an array of shape",
             r"Unknown label type: ",
+            r"You appear to be using a legacy multi-label data representation",
+            r"Support for labels represented as bytes is not supported",
             # Python's, NumPy's and pandas', which name the cell
             r"could not convert string to float: ",
             r"float\(\) argument must be a string or a real number, not ",
@@ -168,7 +171,7 @@ def assert_nothing_changed(model, X, y) -> None:
     expected = [[float(cell) for cell in row] for row in cells]
     np.testing.assert_array_equal(model.posterior_.training.X, expected)
     target = y.to_numpy() if isinstance(y, pandas.DataFrame) else y
-    target = [cell[0] if isinstance(cell, np.ndarray) else cell for cell in target]
+    target = [cell[0] if isinstance(cell, np.ndarray | list) else cell for cell in target]
     if isinstance(model, BayesianTreeRegressor):
         np.testing.assert_array_equal(model.posterior_.training.y, [float(v) for v in target])
     else:

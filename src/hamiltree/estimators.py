@@ -35,7 +35,7 @@ from .parameters import (
     documented,
 )
 from .posterior import Posterior
-from .preprocess import Preprocessing, learn, only_numbers
+from .preprocess import Preprocessing, learn, only_numbers, refuse_missing
 from .settings import RUN_LENGTHS, Settings, resolve
 
 N_MONITORED = 20  # training rows at which the chains' predictions are compared
@@ -118,6 +118,7 @@ class _BayesianTree(BaseEstimator, ABC):
             rows, target = validate_data(
                 self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=is_regressor(self)
             )
+        refuse_missing(target)
         preprocessing, coded, n_classes = self._learn(rows, target)
         settings = self._settings(preprocessing, n_classes)
         lengths = dict(RUN_LENGTHS[self.preset])
@@ -165,6 +166,7 @@ class _BayesianTree(BaseEstimator, ABC):
             rows, target = validate_data(
                 self, X, y, reset=False, dtype=np.float64, y_numeric=is_regressor(self)
             )
+        refuse_missing(target)
         posterior = self.posterior_
         total = 0.0
         step = max(1, 10_000_000 // posterior.weights.size)
@@ -335,8 +337,11 @@ class BayesianTreeClassifier(ClassifierMixin, _BayesianTree):
                 "class labels of 2**53 and more cannot be told apart as floating-point numbers: "
                 "give y as texts, or as an array of integers"
             )
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        try:
+            check_classification_targets(y)
+            self.classes_, codes = np.unique(y, return_inverse=True)
+        except TypeError as error:
+            raise TypeError(f"class labels of different types have no order: {error}") from None
         if len(self.classes_) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 classes; got 1 class")
         names = getattr(self, "feature_names_in_", None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
@@ -200,7 +201,16 @@ def only_numbers(**data: Any) -> Iterator[None]:
     except TypeError as error:
         if "NA is ambiguous" not in str(error):  # pandas' word for a missing value, compared
             raise
-        raise ValueError(f"{' or '.join(data)} has missing values: leave these rows out") from None
+        name = "y" if "y" in data else "X"
+        raise ValueError(f"{name} has missing or infinite values: leave these rows out") from None
+
+
+def refuse_missing(y: NDArray[Any]) -> None:
+    """Refuse a target with None or NaN, which may come of None only when it becomes numbers."""
+    kind = y.dtype.kind
+    known = pandas.notna(y) if kind == "O" else np.isfinite(y) if kind == "f" else True
+    if not np.all(known):
+        raise ValueError("y has missing or infinite values: leave these rows out")
 
 
 def _dtypes(values: Any) -> Sequence[Any]:

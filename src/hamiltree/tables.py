@@ -36,9 +36,7 @@ def read_table(path: Path, *, missing: Sequence[str] = (), decimal: str = ".") -
     pandas and R write, are left out; ``unnamed_columns`` of the frame's ``attrs`` counts them.
     """
     if len(decimal) != 1 or decimal.isalnum():
-        raise TableError(
-            f"the decimal mark must be one character, such as a comma, got {decimal!r}"
-        )
+        raise TableError(f"the decimal mark must be one sign, such as a comma, got {decimal!r}")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     suffix = path.suffix.lower()
