@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo docs test test-long test-mutations test-numpyro bench bench-mixing clean
+.PHONY: help demo docs test test-long test-mutations test-numpyro bench bench-mixing bench-scale clean
 
 help:
 	@echo "make demo       fit on real data and look at the result"
@@ -15,6 +15,7 @@ help:
 	@echo "make docs       the documentation as web pages, in build/docs"
 	@echo "make bench      the measurements quoted in the README"
 	@echo "make bench-mixing    how soon ten chains agree, beside other samplers (15 minutes)"
+	@echo "make bench-scale     seconds and memory up to a million rows (20 minutes)"
 	@echo "make clean      remove the environment and everything made here"
 
 # The stamps are older than pyproject.toml when the dependencies may have changed.
@@ -63,6 +64,10 @@ bench: $(VENV)/.dev
 bench-mixing: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --editable ".[dev,bench]"
 	$(BIN)/python -m benchmarks mixing cgm20
+
+bench-scale: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --editable ".[dev,bench]"
+	$(BIN)/python -m benchmarks scale
 
 clean:
 	rm -rf $(VENV) build dist demo-output bench-output paper-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

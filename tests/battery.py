@@ -50,7 +50,7 @@ def run_toy(
     toy: Toy,
     *,
     method: str,
-    h: float,
+    h: float | str,
     n_draws: int,
     seed: int,
     configuration: str = "composed",
@@ -114,4 +114,11 @@ def summarise(draws: Draws) -> Sampled:
         functionals[name] = np.where(given, value, np.nan).reshape(square)
     if not np.isnan(draws.sigma).all():
         functionals["log_sigma"] = np.log(draws.sigma)
+    if draws.h_learned:
+        log_h = np.log(draws.h).reshape(*square, -1)
+        names = ["log_h"] if log_h.shape[2] == 1 else ["log_h0", "log_h1"]
+        for name, value in zip(names, np.moveaxis(log_h, 2, 0), strict=False):
+            functionals[name] = value
+            functionals[f"{name}_squared"] = value**2
+            functionals[f"{name}_split"] = np.where(draws.n_leaves > 1, value, np.nan)
     return Sampled(draws, shapes, functionals)

@@ -74,7 +74,7 @@ def random_model(
     *,
     n_rows: int,
     n_features: int,
-    h: float,
+    h: float | np.ndarray,
     power: float = 1.0,
     centred: bool = False,
 ) -> tuple[Model, Work, np.ndarray, np.ndarray]:
@@ -99,7 +99,7 @@ def random_model(
         weight_prior=PRIOR.weight,
     )
     leaf_prior = LeafPrior(np.full(n_classes, 0.7), *PRIOR.mu, *PRIOR.sigma)
-    softness = np.full(n_features, h)
+    softness = np.broadcast_to(np.asarray(h, float), n_features).copy()
     centre = rng.uniform(0.2, 0.8, n_features) if centred else np.zeros(0)
     model = make_model(family, data, prior, leaf_prior, softness, power, centre, tree, work)
     return model, work, X, y

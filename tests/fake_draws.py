@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hamiltree.draws import Draws, RunInfo, TrainingData
@@ -128,3 +130,14 @@ def fake_posterior(seed: int = 0, *, n_training: int = 0, **options: object) -> 
         provenance={"n_warmup": 500, "seed": 7},
         training=fake_training(n_training, n_classes, seed) if n_training else None,
     )
+
+
+def with_learned_h(posterior: Posterior, n_columns: int, seed: int = 0) -> Posterior:
+    """The same trees, each with an h of its own: one (``n_columns`` 1), or one a column."""
+    trees = posterior.weights.size
+    h = np.random.default_rng(seed).uniform(0.01, 0.2, size=(trees, n_columns))
+    settings = replace(posterior.settings, h="learn", h_by_feature=n_columns > 1)
+    return Posterior(
+        replace(posterior.draws, h=h), posterior.info, posterior.preprocessing, settings,
+        provenance=posterior.provenance, training=posterior.training,
+    )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 
 from hamiltree.core import hard_moves
 from hamiltree.core.hard_moves import HardModel, HardState
-from hamiltree.core.predict import Forest, tree_predictions
+from hamiltree.core.predict import forest_of, tree_predictions
 from hamiltree.draws import Draws, RunInfo
 from hamiltree.run import Problem, sample
 from hamiltree.samplers.hard import make_state
@@ -94,9 +94,7 @@ def labels_by_chain(toy: Toy, draws: Draws) -> list[list[Label]]:
 
 def at_rows(toy: Toy, draws: Draws) -> dict[str, np.ndarray]:
     """[chain, draw] of every functional of ``Toy.means``, routed by the library."""
-    forest = Forest(
-        draws.node_offset, draws.size, draws.feature, draws.threshold, draws.weights, draws.h
-    )
+    forest = forest_of(draws)
     if toy.n_classes:
         counts = draws.leaf + np.array(toy.leaves.class_prior)
         values = np.ascontiguousarray(counts[:, :1] / counts.sum(axis=1, keepdims=True))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hamiltree.core import informed
+from hamiltree.core import bins, informed
 from hamiltree.core.buffers import CLASSES
 from hamiltree.core.nodes import Tree, copy_tree, empty_tree
 from hamiltree.core.proposed_rules import draw_weighed, put_rule, weigh
@@ -48,6 +48,8 @@ class Bench:
     h: float
     prior: Prior
     rng: np.random.Generator
+    max_bins: int = 0
+    """Of a column where columns are binned, see ``make_binned``."""
 
     @classmethod
     def build(
@@ -84,7 +86,8 @@ class Bench:
             likelihood_power=POWER,
         )
         sampler = RJHMC.build(np.ascontiguousarray(X.T), y, n_classes, settings, 0)
-        return cls(sampler.start(rng), X, y, n_classes, method, h, prior, rng)
+        max_bins = sampler.scan_data.grid.shape[1]
+        return cls(sampler.start(rng), X, y, n_classes, method, h, prior, rng, max_bins)
 
     @property
     def model(self):
@@ -107,7 +110,7 @@ class Bench:
 
     def scan(self, tree: Tree) -> Scan:
         sigma = float(tree.sigma[0])
-        return Scan(self.X, self.y, self.n_classes, self.h, self.prior, sigma, POWER)
+        return Scan(self.X, self.y, self.n_classes, self.h, self.prior, sigma, POWER, self.max_bins)
 
     def propose(self, move: str, tree: Tree, mode: int) -> tuple[Tree, float]:
         new = copy_of(tree)
@@ -125,6 +128,12 @@ class Bench:
         log_density = draw_weighed(self.model, self.work, mode, self.rng)
         put_rule(self.work, tree, node)
         return log_density
+
+
+def make_binned(monkeypatch, max_bins: int) -> None:
+    """Have columns binned however few the rows are, with so many bins at most."""
+    monkeypatch.setattr(bins, "BINNED_ROWS", 0)
+    monkeypatch.setattr(bins, "MAX_BINS", max_bins)
 
 
 def copy_of(tree: Tree) -> Tree:

@@ -7,6 +7,7 @@ debugger; sampling whole chains this way would take hours.
 
 from __future__ import annotations
 
+import importlib
 import struct
 import sys
 import types
@@ -28,13 +29,28 @@ def install() -> None:
         opaque=_direct,
     )
     sys.modules["hamiltree.core.jit"] = stand_in
+    importlib.import_module("hamiltree.core.routing")  # and with it all the others
+    for name, module in list(sys.modules.items()):
+        for intrinsic, plain in (("window", _window), ("column_block", _column_block)):
+            if name.startswith("hamiltree.") and hasattr(module, intrinsic):
+                setattr(module, intrinsic, plain)
+
+
+def _window(buffer: Any, start: int, n: int) -> Any:
+    return buffer[start : start + n]
+
+
+def _column_block(columns: Any, f: int, start: int, stop: int, spare: Any) -> Any:
+    return columns[f, start:stop].astype(spare.dtype, copy=False)
 
 
 def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _direct(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., int]]:
+def _direct(
+    function: Callable[..., Any], returns: Any = None
+) -> tuple[Callable[..., Any], Callable[..., int]]:
     def call(address: int, arguments: tuple[Any, ...]) -> Any:
         return function(*arguments)
 

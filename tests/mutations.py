@@ -20,12 +20,18 @@ from pathlib import Path
 
 from .mutations_hard import MUTANTS as HARD_MUTANTS
 from .mutations_informed import MUTANTS as INFORMED_MUTANTS
+from .mutations_learned import MUTANTS as LEARNED_MUTANTS
 from .mutations_smc import MUTANTS as SMC_MUTANTS
 
 ROOT = Path(__file__).parent.parent
 PRIOR = "tests/test_prior_recovery.py"
 EXACT = "tests/test_exact_posterior.py"
-INTERPRETED = ("tests/test_informed.py", "tests/test_noise.py")
+INTERPRETED = (
+    "tests/test_informed.py",
+    "tests/test_noise.py",
+    "tests/test_learning.py",
+    "tests/test_bins.py",
+)
 
 
 @dataclass(frozen=True)
@@ -239,7 +245,8 @@ MUTANTS = [
 ]
 
 
-MUTANTS += [Mutant(*mutant) for mutant in [*INFORMED_MUTANTS, *HARD_MUTANTS, *SMC_MUTANTS]]
+OTHERS = [*INFORMED_MUTANTS, *LEARNED_MUTANTS, *HARD_MUTANTS, *SMC_MUTANTS]
+MUTANTS += [Mutant(*mutant) for mutant in OTHERS]
 
 
 def unbroken(mutant: Mutant) -> Mutant:

@@ -9,11 +9,13 @@ from __future__ import annotations
 MOVES = "core/informed.py"
 RULES = "core/proposed_rules.py"
 SCAN = "core/scan.py"
+BINS = "core/scan_bins.py"
 NOISE = "core/noise.py"
 SWEEP = "core/exploring.py"
 
 RATIO = "tests/test_informed.py -k test_ratio"
 CHOICES = "tests/test_informed.py -k test_choices"
+BINNED = "tests/test_bins.py -k test_binned_ratio[hmc-df-0.1-0]"
 DRAWS = "tests/test_informed.py -k test_rules_are_drawn"
 UNIT = "tests/test_informed.py"
 SIGMA = "tests/test_noise.py"
@@ -288,6 +290,35 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         "return log_density + math.log(density)",
         "return log_density",
         RATIO,
+    ),
+    # ------------------------------------------------------------------ bins
+    (
+        "bins: rows not spread over their bin",
+        BINS,
+        "work.bins.share[j] = (at - begin) / (edge[b] - begin) if inside else 0.0",
+        "work.bins.share[j] = 0.0",
+        BINNED,
+    ),
+    (
+        "bins: rows before the window forgotten",
+        BINS,
+        "bins_work.base[k] = bins_work.counts[(first - 1) * width + k]",
+        "bins_work.base[k] = 0.0",
+        BINNED,
+    ),
+    (
+        "bins: no close look on the way back of a threshold",
+        RULES,
+        "    work.bins.close[tree.feature[node]] = 1\n    return log_threshold_density",
+        "    work.bins.close[tree.feature[node]] = 0\n    return log_threshold_density",
+        BINNED,
+    ),
+    (
+        "bins: the close look does not count for a rule on the way back",
+        SCAN,
+        "                density = found\n",
+        "                density = density\n",
+        BINNED,
     ),
     # ------------------------------------------------------------------ sigma and means
     (

@@ -1,8 +1,9 @@
 """Simulation-based calibration of the whole sampler, and the picture of its ranks.
 
 Truth from the prior, data from the truth, posterior from the sampler: the rank of the truth among
-the draws must be uniform, for the number of leaves, the noise and a prediction at a new row. The
-soft classification likelihood is not a distribution over labels, so there quadrature is the judge.
+the draws must be uniform, for the number of leaves, the noise, a prediction at a new row and, where
+it is learned, h. With a fixed h the soft classification likelihood is not a distribution over
+labels, so there quadrature is the judge; with a learned one it is.
 
 ``python -m tests.sbc`` runs the cases of the default sampler, prints p-values and draws
 docs/images/calibration.png; ``python -m tests.sbc 60`` does it with 60 replicates.
@@ -20,39 +21,49 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import stats
 
-from hamiltree.draws import Draws
+from hamiltree.draws import Draws, softness
 from hamiltree.run import Problem, sample
 from hamiltree.settings import Settings
 
 from .battery import CONFIGURATIONS
+from .reference.exact_learned import h_prior
 from .reference.model import Prior, from_flat, leaves, phi, sample_sigma, sample_tree, sample_y
 from .reference.stats import sbc_rank, sbc_uniformity
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "calibration.png"
 PRIOR = Prior(alpha_split=0.7, beta_split=1.0, max_leaves=6, sigma=(3.0, 1.0))
 N_REPLICATES = 500
+N_LEARNED = 200
 N_ROWS = 25
 KEPT = 99  # thinned draws a replicate: ranks 0..99
 N_BINS = 20
 NAMES = {"n_leaves": "number of leaves", "sigma": "sigma", "prediction": "a prediction"}
+PRIOR_OF_H = (0.05, 1.0)
 
 
 @dataclass(frozen=True)
 class Case:
     method: str
-    h: float
+    h: float | str
     n_classes: int
     """0 for regression."""
     configuration: str
+    by_feature: bool = False
+    """With h="learn"."""
 
     @property
     def thinning(self) -> int:
         """Iterations for each kept draw; an informed one makes ten jumps."""
         return 20 if self.configuration.startswith("informed") else 120
 
+    @property
+    def n_replicates(self) -> int:
+        return N_LEARNED if isinstance(self.h, str) else N_REPLICATES
+
     def __str__(self) -> str:
         target = f"{self.n_classes} classes" if self.n_classes else "regression"
-        return f"{self.method.upper()}, h = {self.h:g}, {target}"
+        h = f"h = {self.h}" if isinstance(self.h, str) else f"h = {self.h:g}"
+        return f"{self.method.upper()}, {h}{' by feature' * self.by_feature}, {target}"
 
 
 INFORMED = [
@@ -63,8 +74,18 @@ INFORMED = [
     Case("hmc-df", 0.0, 2, "informed"),
     Case("hmc-dfi", 0.0, 3, "informed"),
 ]
+LEARNED = [
+    Case("hmc-df", "learn", 0, "informed"),
+    Case("hmc-df", "learn", 0, "informed", by_feature=True),
+    Case("hmc-df", "learn", 0, "informed-explicit"),
+    Case("hmc-dfi", "learn", 0, "informed"),
+    Case("hmc-df", "learn", 2, "informed"),
+    Case("hmc-df", "learn", 3, "informed", by_feature=True),
+    Case("hmc-dfi", "learn", 3, "informed"),
+]
 CASES = [
     *INFORMED,
+    *LEARNED,
     Case("hmc-df", 0.1, 0, "informed-explicit"),
     Case("hmc-df", 0.1, 0, "composed"),
     Case("hmc-dfi", 0.1, 0, "composed"),
@@ -91,22 +112,28 @@ def replicate(
     """The truth, and KEPT draws, of each quantity."""
     X, new = rng.uniform(size=(N_ROWS, 2)), rng.uniform(size=(1, 2))
     tree = sample_tree(rng, 2, PRIOR, method=case.method)
-    at_new = phi(tree, new, case.h)[0]
     truth = {"n_leaves": float(len(leaves(tree)))}
+    h: float | np.ndarray = 0.0 if isinstance(case.h, str) else case.h
+    if isinstance(case.h, str):
+        log_h = h_prior(*PRIOR_OF_H).rvs(2 if case.by_feature else 1, random_state=rng)
+        truth["h"], h = log_h[0], np.exp(log_h) if case.by_feature else float(np.exp(log_h[0]))
+    at_new = phi(tree, new, h)[0]
     if case.n_classes:
         of_leaf = rng.dirichlet(np.full(case.n_classes, PRIOR.classes), size=len(leaves(tree)))
-        of_row = phi(tree, X, 0.0) @ of_leaf
+        of_row = phi(tree, X, h) @ of_leaf
         y = np.array([rng.choice(case.n_classes, p=p / p.sum()) for p in of_row])
         truth["prediction"] = float(at_new @ of_leaf[:, 0])
     else:
         truth["sigma"] = sample_sigma(rng, PRIOR)
-        y = sample_y(rng, tree, X, case.h, truth["sigma"])
+        y = sample_y(rng, tree, X, h, truth["sigma"])
         truth["prediction"] = float(at_new @ [leaf.mu for leaf in leaves(tree)])
     draws, _ = sample(
         Problem(np.ascontiguousarray(X.T), y, case.n_classes),
         Settings(
             method=case.method,
             h=case.h,
+            h_by_feature=case.by_feature,
+            h_prior=PRIOR_OF_H,
             alpha_split=PRIOR.alpha_split,
             beta_split=PRIOR.beta_split,
             max_leaves=PRIOR.max_leaves,
@@ -125,6 +152,8 @@ def replicate(
         "sigma": draws.sigma.ravel()[kept],
         "prediction": np.array([prediction(draws, t, new, case, rng) for t in kept]),
     }
+    if draws.h_learned:
+        posterior["h"] = np.log(draws.h[kept, 0])
     return truth, posterior
 
 
@@ -141,9 +170,12 @@ def prediction(
         draws.threshold[split].tolist(),
         draws.weights[split],
     )
-    weight = phi(tree, new, case.h)[0]
-    if case.n_classes:
+    h = softness(draws, t, 2)
+    weight = phi(tree, new, h if case.method == "hmc-df" else float(h[0]))[0]
+    if case.n_classes and not draws.h_learned:  # all of it goes to one leaf
         return float(rng.dirichlet(leaf[weight.argmax()] + PRIOR.classes)[0])
+    if case.n_classes:
+        return float(weight @ [rng.dirichlet(rows + PRIOR.classes)[0] for rows in leaf])
     return float(weight @ leaf[:, 0])
 
 

@@ -189,6 +189,36 @@ def test_fit_explains_what_is_wrong(arguments, complaint, folder, tmp_path, monk
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_goes_on_from_its_checkpoint(folder, fitted, tmp_path):
+    """The same command again, with more draws, makes those of one run; a signal keeps the run."""
+    checkpoint, model = tmp_path / "run.nc", tmp_path / "model.nc"
+    command = [
+        "fit", folder / "patients.csv", "--target", "out?", "--drop", "Patient ID",
+        "--ordinal", "<Grade>=low,medium,high", "-o", model, "--checkpoint", checkpoint,
+        "--n-chains", "2", "--n-warmup", "150", "--n-draws",
+    ]  # fmt: skip
+    run(*command, "60")
+    run(*command, "120")
+    one, other = Posterior.load(model), Posterior.load(fitted[0])
+    np.testing.assert_array_equal(one.log_posterior, other.log_posterior)
+    refused = run(*command, "120", "--n-warmup", "151", code=1).stderr
+    assert "n_warmup was 150 and is 151" in refused
+    refused = run(*command, "120", "-o", checkpoint, code=1).stderr
+    assert "--checkpoint and --output are the same file" in refused
+
+
+def test_ctrl_c_in_warm_up_says_how_to_go_on(folder, tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hamiltree.chains.Chains._advance", stopped)
+    command = ["fit", folder / "costs.parquet", "-t", "cost", "-o", tmp_path / "model.nc", *SHORT]
+    said = run(*command, "--checkpoint", tmp_path / "run.nc", code=130).stderr
+    assert "during warm-up" in said
+    assert f"nothing is lost, the same call goes on from {tmp_path / 'run.nc'}" in said
+    assert "there is nothing to keep" in run(*command, code=130).stderr
+
+
 def test_missing_values_are_refused_or_left_out(folder, tmp_path):
     path = tmp_path / "holes.csv"
     frame = pandas.read_parquet(folder / "costs.parquet")
@@ -208,7 +238,7 @@ def test_every_parameter_is_an_option(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = run("fit", "--help").output
     names = {f.name for e in (BayesianTreeClassifier, BayesianTreeRegressor) for f in fields(e)}
-    for name in names - {"random_state", "progress"}:
+    for name in names - {"random_state", "progress", "warm_start"}:
         assert f"--{name.replace('_', '-')} " in text
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hamiltree.core.predict import Forest, tree_predictions
+from hamiltree.core.predict import forest_of, tree_predictions
 from hamiltree.draws import Draws
 from hamiltree.run import Problem, sample
 from hamiltree.settings import Settings
@@ -32,9 +32,7 @@ def problem() -> Problem:
 
 
 def functionals(draws: Draws) -> dict[str, np.ndarray]:
-    forest = Forest(
-        draws.node_offset, draws.size, draws.feature, draws.threshold, draws.weights, draws.h
-    )
+    forest = forest_of(draws)
     counts = draws.leaf + np.array(SHARED["class_prior"])
     places = np.random.default_rng(7).random((3, 20))
     values = tree_predictions(forest, counts / counts.sum(axis=1, keepdims=True), places)

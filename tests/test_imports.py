@@ -15,16 +15,23 @@ PACKAGE = Path(hamiltree.__file__).parent
 
 # From the bottom up; a module may import from its own layer and from those before it.
 LAYERS = [
-    ["settings", "draws", "core"],
+    ["settings", "draws", "core", "files", "json_text"],
     ["samplers"],
     [
+        "building",
+        "chain_state",
+        "chains",
+        "checkpoint",
         "datasets",
+        "elsewhere",
         "encoding",
         "gathering",
-        "json_text",
+        "interrupts",
+        "keeper",
         "preprocess",
         "progress",
         "run",
+        "snapshot",
         "tables",
     ],
     [

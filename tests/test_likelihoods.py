@@ -55,6 +55,10 @@ def test_digamma():
 @pytest.mark.parametrize("oblique", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_value_matches_the_reference(family, oblique, h, n_rows, rng):
+    check_value(family, oblique, h, n_rows, rng)
+
+
+def check_value(family, oblique, h, n_rows, rng):
     for n_splits in (0, 1, 5, 11):
         tree = random_tree(rng, 3, n_splits, oblique)
         model, work, X, y = random_model(
@@ -92,6 +96,19 @@ def test_value_matches_the_reference(family, oblique, h, n_rows, rng):
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_gradient_matches_central_differences(family, rules, h, n_rows, rng):
+    check_gradient(family, rules, h, n_rows, rng)
+
+
+@pytest.mark.parametrize("n_rows", [40, 2 * BLOCK + 5])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_column_has_its_own_softness(family, n_rows, rng):
+    """Values by the reference's routing, gradients by differences; for all ways to a gradient."""
+    h = np.array([0.02, 0.3, 0.08])
+    check_value(family, False, h, n_rows, rng)
+    check_gradient(family, "columns", h, n_rows, rng)
+
+
+def check_gradient(family, rules, h, n_rows, rng):
     """|g - fd| <= 1e-5 (1 + |g|) in every unconstrained coordinate.
 
     Central differences have a best step that depends on the curvature (h) and on rounding; the

@@ -17,7 +17,7 @@ from hamiltree.report import write_report
 from hamiltree.report.contents import DRAWS, included
 
 from .browser import Watched, browser
-from .fake_draws import P, fake_posterior, fake_rows
+from .fake_draws import P, fake_posterior, fake_rows, with_learned_h
 
 LEVELS = ((1 - 0.9) / 2, (1 + 0.9) / 2)
 PRECISION = 1e-9
@@ -88,6 +88,11 @@ KINDS = {
     "regression, weighted sums": lambda seed: fake_posterior(seed, n_classes=0, oblique=True),
     "regression, own sds": lambda seed: own_sds(fake_posterior(seed, n_classes=0, h=0.0)),
     "particles": lambda seed: weighted(fake_posterior(seed, n_draws=300)),
+    "learned": lambda seed: with_learned_h(fake_posterior(seed), 1),
+    "learned by feature": lambda seed: with_learned_h(fake_posterior(seed, n_draws=400), P),
+    "learned, weighted sums": lambda seed: with_learned_h(
+        fake_posterior(seed, n_classes=0, oblique=True), 1
+    ),
     "lone roots": lambda seed: fake_posterior(seed, max_leaves=1),
     "lone roots, regression": lambda seed: fake_posterior(seed, n_classes=0, max_leaves=1),
     "one draw": lambda seed: fake_posterior(seed, n_chains=1, n_draws=1),

@@ -11,8 +11,8 @@ import time
 import numpy as np
 import pytest
 
+import hamiltree.chains as chains_module
 import hamiltree.progress as progress_module
-import hamiltree.run as run_module
 from hamiltree.core.record import make_block
 from hamiltree.run import Chains, Goal, Problem, sample
 from hamiltree.samplers.rjhmc import RJHMC
@@ -143,7 +143,7 @@ def test_statistics_and_tallies(seed):
 
 
 def test_interrupt_keeps_the_draws(seed, monkeypatch):
-    monkeypatch.setattr(run_module, "BLOCK_SECONDS", 0.02)
+    monkeypatch.setattr(chains_module, "BLOCK_SECONDS", 0.02)
     threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     started = time.perf_counter()
     draws, info = sample(
@@ -160,7 +160,7 @@ def test_interrupt_keeps_the_draws(seed, monkeypatch):
 
 
 def test_interrupt_in_warm_up_says_that_nothing_is_kept(seed, monkeypatch):
-    monkeypatch.setattr(run_module, "BLOCK_SECONDS", 0.02)
+    monkeypatch.setattr(chains_module, "BLOCK_SECONDS", 0.02)
     threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt, match="warm-up"):
         sample(problem(), SETTINGS, n_chains=2, n_warmup=2_000_000, n_draws=10, seed=seed)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, chains
 from hamiltree.core.particles import draw_offspring, drop_unused, make_particles
 from hamiltree.core.pool import NOWHERE, add_root, children_of, make_pool
 from hamiltree.plots import plot_leaves, plot_trace
@@ -105,7 +105,7 @@ def test_threads_blocks_and_memory_do_not_change_the_particles(proposal, monkeyp
     plain, _ = sample(problem, settings, **lengths, n_jobs=1)
     threads, _ = sample(problem, settings, **lengths, n_jobs=3)
     assert_same(plain, threads)
-    monkeypatch.setattr(run, "BLOCK_SECONDS", 1e-6)
+    monkeypatch.setattr(chains, "BLOCK_SECONDS", 1e-6)
     monkeypatch.setattr(smc, "FIRST_NODES", 3)
     monkeypatch.setattr(smc, "FIRST_ROWS", 2)
     monkeypatch.setattr(smc, "FIRST_WIDTH", 1)

@@ -11,9 +11,9 @@ import pytest
 
 from hamiltree.draws import Draws, TrainingData
 from hamiltree.posterior import Posterior
-from hamiltree.storage import FileFormatError
+from hamiltree.storage import FORMAT, FileFormatError
 
-from .fake_draws import fake_posterior, fake_rows
+from .fake_draws import P, fake_posterior, fake_rows
 
 
 def replaced(post, **changes):
@@ -200,7 +200,7 @@ def test_somebody_elses_file(tmp_path):
 
 def test_a_newer_format_asks_for_an_upgrade(saved):
     with netCDF4.Dataset(saved, "a") as file:
-        file.hamiltree_format = 2
+        file.hamiltree_format = FORMAT + 1
     with pytest.raises(FileFormatError, match="upgrade"):
         Posterior.load(saved)
 
@@ -254,14 +254,14 @@ def test_every_wrong_size_is_found(tmp_path, seed):
     from hamiltree.storage_checks import check_draws
 
     draws = fake_posterior(seed, n_draws=3).draws
-    check_draws(draws, classification=True)
+    check_draws(draws, classification=True, p=P)
     for node in range(len(draws.size)):
         for value in range(-1, 17):
             if value != draws.size[node]:
                 size = draws.size.copy()
                 size[node] = value
                 with pytest.raises(FileFormatError):
-                    check_draws(dataclasses.replace(draws, size=size), classification=True)
+                    check_draws(dataclasses.replace(draws, size=size), classification=True, p=P)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import numpy as np
 import xarray
 
 from .ensemble import Ensemble
-from .storage import library_version, plain
+from .files import library_version
+from .json_text import plain
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -66,6 +67,11 @@ def _quantities(posterior: Posterior, trees: Ensemble, weighted: bool) -> xarray
     if not trees.n_classes:
         quantities["sigma"] = (DRAW, trees.preprocessing.sd_to_user(draws.sigma))
     coordinates = _coordinates(trees)
+    if draws.h_learned:
+        by_column = posterior.h.ndim == 3
+        quantities["h"] = ((*DRAW, "column") if by_column else DRAW, posterior.h)
+        if by_column:
+            coordinates["column"] = list(trees.preprocessing.used_names)
     if posterior.monitor is not None and not weighted:
         quantities["monitor"] = ((*DRAW, "point"), posterior.monitor)
         coordinates["point"] = np.arange(posterior.monitor.shape[2])
@@ -115,13 +121,16 @@ def _flat_trees(trees: Ensemble) -> xarray.Dataset:
     outputs = ["mean", "sd"][: draws.leaf.shape[1]]
     if scale.classes is not None:
         outputs = [str(label) for label in scale.classes]
+    h = draws.h
+    if draws.h_learned:
+        h = np.broadcast_to(h, (len(h), len(scale.used)))
     variables: dict[str, Any] = {
         "node_offset": ("bounds", draws.node_offset),
         "size": ("nodes", draws.size),
         "feature": ("splits", draws.feature),
         "threshold": ("splits", draws.threshold),
         "leaf": (("leaves", "outputs"), draws.leaf),
-        "h": ("columns", draws.h),
+        "h": (("trees", "columns") if draws.h_learned else "columns", h),
         "minimum": ("columns", scale.minimum),
         "span": ("columns", scale.span),
     }

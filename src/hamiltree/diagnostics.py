@@ -7,7 +7,7 @@ the predictions at a few fixed rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +44,9 @@ class Diagnosis:
     """No sign of disagreement, and enough draws to have seen one."""
     sentence: str
     rhat: dict[str, float]
-    """Rank-normalised split R-hat of log_posterior, n_leaves, depth, sigma (regression) and of
-    predictions, the worst of the monitored rows. 1 for what is constant over all chains."""
+    """Rank-normalised split R-hat of log_posterior, n_leaves, depth, sigma (regression), h (where
+    it is learned; of the worst column) and of predictions, the worst of the monitored rows. 1 for
+    what is constant over all chains."""
     ess: dict[str, float]
     """Bulk effective sample size of the same; for predictions the smallest."""
     worst: str
@@ -123,11 +124,13 @@ def _evidence(posterior: Posterior, particles: float | None = None) -> Evidence:
     if posterior.preprocessing.classes is None:
         quantities["sigma"] = posterior.sigma
     measured = {name: measure(draws) for name, draws in quantities.items()}
+    if posterior.draws.h_learned:
+        by_column = np.atleast_3d(posterior.h)
+        measured["h"] = _worst_of([measure(h) for h in np.moveaxis(by_column, 2, 0)])
     median_rhat = median_ess = float("nan")
     if posterior.monitor is not None:
         points = [measure(point) for point in np.moveaxis(posterior.monitor, 2, 0)]
-        worst = max((rhat for rhat, _ in points), key=badness)
-        measured["predictions"] = worst, min(ess for _, ess in points)
+        measured["predictions"] = _worst_of(points)
         median_rhat, median_ess = (float(value) for value in np.median(points, axis=0))
     rhat = {name: pair[0] for name, pair in measured.items()}
     leaves, density = posterior.n_leaves, posterior.log_posterior
@@ -147,6 +150,11 @@ def _evidence(posterior: Posterior, particles: float | None = None) -> Evidence:
     )
 
 
+def _worst_of(measured: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Largest R-hat and smallest effective sample size of several quantities."""
+    return max((rhat for rhat, _ in measured), key=badness), min(ess for _, ess in measured)
+
+
 def summarise(posterior: Posterior) -> str:
     """The posterior on one screen."""
     weights, diagnosis = posterior.weights, diagnose(posterior)
@@ -162,6 +170,8 @@ def summarise(posterior: Posterior) -> str:
     ]
     if not posterior.n_classes:
         lines.append(f"  sigma          {mean_sd(posterior.sigma, weights)}")
+    if (softness := _softness(posterior)) is not None:
+        lines.append(f"  h              {softness}")
     if posterior.log_evidence is not None:
         apart = posterior.log_evidence_of_chains
         islands = "" if apart is None else f" (islands {', '.join(f'{v:.1f}' for v in apart[:8])})"
@@ -173,6 +183,22 @@ def summarise(posterior: Posterior) -> str:
     ended = _ENDED[posterior.info.stopped]
     lines.append(f"  run time       {posterior.info.seconds:.1f} s{ended}")
     return "\n".join([*lines, diagnosis.sentence])
+
+
+def _softness(posterior: Posterior) -> str | None:
+    """What h was chosen or learned, or that it differs by column; None where it was one number."""
+    h, weights = posterior.draws.h, posterior.weights
+    if posterior.draws.h_learned:
+        if h.shape[1] == 1:
+            return f"{mean_sd(h.reshape(weights.shape), weights)}, learned"
+        h = h.mean(axis=0)
+    chosen = isinstance(posterior.settings.h, str)
+    how = ", learned" if posterior.draws.h_learned else ", by the data's spacing" if chosen else ""
+    if (h == h[0]).all():
+        return f"{h[0]:.3g}{how}" if chosen else None
+    names = posterior.preprocessing.used_names
+    ends = [f"{h[k]:.3g} ({names[k]})" for k in (h.argmin(), h.argmax())]
+    return f"{' to '.join(ends)}{how}"
 
 
 def accepted_shares(acceptance: Mapping[str, float]) -> str:

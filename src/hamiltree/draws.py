@@ -41,7 +41,8 @@ class Draws:
     HMC-DF and HMC-DFI K = 1, a draw of the mean; the others K = 2, draws of the mean and of the
     leaf's own noise sd."""
     h: FloatArray
-    """[p]; softness of a split on each used column, 0 for hard splits."""
+    """[p]; softness of a split on each used column, 0 for hard splits. Where it was learned, by
+    tree: [T, p], or [T, 1] for all columns alike."""
     n_leaves: IntArray
     """[chain, draw], as are all that follow."""
     depth: IntArray
@@ -52,6 +53,11 @@ class Draws:
     training rows; NaN for classification."""
     weights_of_draws: FloatArray
     """Sums to 1; uniform for Markov chains."""
+
+    @property
+    def h_learned(self) -> bool:
+        """Whether each tree has an h of its own."""
+        return self.h.ndim == 2
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,12 @@ def places(draws: Draws, t: int) -> tuple[slice, slice, slice]:
     first, last = int(draws.node_offset[t]), int(draws.node_offset[t + 1])
     splits = slice((first - t) // 2, (last - t - 1) // 2)
     return slice(first, last), splits, slice((first + t) // 2, (last + t + 1) // 2)
+
+
+def softness(draws: Draws, t: int, p: int) -> FloatArray:
+    """[p]; softness of a split of tree t on each used column."""
+    own = draws.h[t] if draws.h_learned else draws.h
+    return np.broadcast_to(own, p).copy()
 
 
 def take(draws: Draws, index: IntArray) -> Draws:
@@ -96,6 +108,7 @@ def take(draws: Draws, index: IntArray) -> Draws:
         threshold=draws.threshold[splits],
         weights=draws.weights[splits],
         leaf=draws.leaf[leaves],
+        h=draws.h[index] if draws.h_learned else draws.h,
         weights_of_draws=np.full((1, len(index)), 1 / len(index)),
         **{name: getattr(draws, name).reshape(1, -1)[:, index] for name in scalars},
     )

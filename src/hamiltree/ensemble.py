@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from .consensus import co_leaf
 from .core.predict import (
     Forest,
+    forest_of,
     mixture_quantiles,
     most_likely_leaf,
     prediction_moments,
@@ -307,8 +308,7 @@ class Ensemble:
     @property
     def forest(self) -> Forest:
         """The trees as routing takes them."""
-        d = self.draws
-        return Forest(d.node_offset, d.size, d.feature, d.threshold, d.weights, d.h)
+        return forest_of(self.draws)
 
     def leaf_values(self) -> FloatArray:
         """[leaves, K] class probabilities, or means in the model's units."""

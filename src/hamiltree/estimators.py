@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,17 +28,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import run
 from .diagnostics import agree
 from .draws import Draws, FloatArray, RunInfo, TrainingData, systematic
+from .gathering import parted
+from .keeper import Keeper
 from .parameters import (
     CONSTRAINTS,
     SETTING_NAMES,
     check,
     check_length,
     check_positive,
+    check_warm_start,
     documented,
 )
 from .posterior import Posterior
 from .preprocess import Preprocessing, learn, only_numbers, refuse_missing
 from .settings import RUN_LENGTHS, Settings, resolve
+from .snapshot import Snapshot
 
 N_MONITORED = 20  # training rows at which the chains' predictions are compared
 INTERVAL_SEED = 0  # intervals are part of the answer: the same each time they are asked for
@@ -60,7 +66,9 @@ class _BayesianTree(BaseEstimator, ABC):
     n_draws: int | None = None
     target_rhat: float | None = None
     max_draws: int | None = None
-    h: float | None = None
+    h: float | Sequence[float] | str | None = None
+    h_by_feature: bool = False
+    h_prior: Pair | None = None
     alpha_split: float | None = None
     beta_split: float | None = None
     min_leaves: int | None = None
@@ -78,7 +86,7 @@ class _BayesianTree(BaseEstimator, ABC):
     ess_threshold: float | None = None
     min_size: int | None = None
     moves: str | None = None
-    h_init: float | None = None
+    h_init: float | Sequence[float] | None = None
     informed_moves: Sequence[str] | None = None
     replicas: int | None = None
     index_update: str | None = None
@@ -92,6 +100,10 @@ class _BayesianTree(BaseEstimator, ABC):
     warmup_acceptance: str | None = None
     target_accept: float | None = None
     max_nuts_depth: int | None = None
+    warm_start: bool = False
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_seconds: float = 60.0
+    dtype: str = "float64"
     n_jobs: int | None = None
     random_state: RandomState = None
     progress: bool | None = None
@@ -111,9 +123,11 @@ class _BayesianTree(BaseEstimator, ABC):
         -------
         self
             With ``posterior_``. A ConvergenceWarning says when the chains do not agree; after
-            Ctrl-C the draws made so far are kept, with a warning. ``posterior_.info.stopped``
-            says what ended the run: "n_draws", "target", "max_draws" or "interrupted".
+            Ctrl-C or SIGTERM the draws made so far are kept, with a warning that says how to go
+            on. ``posterior_.info.stopped`` says what ended the run: "n_draws", "target",
+            "max_draws" or "interrupted".
         """
+        check_warm_start(self.method, self.warm_start)
         with only_numbers(X=X, y=y):
             rows, target = validate_data(
                 self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=is_regressor(self)
@@ -123,11 +137,14 @@ class _BayesianTree(BaseEstimator, ABC):
         settings = self._settings(preprocessing, n_classes)
         lengths = dict(RUN_LENGTHS[self.preset])
         lengths.update((name, n) for name in lengths if (n := getattr(self, name)) is not None)
+        keeper = Keeper(self.checkpoint, self.checkpoint_seconds, self._held())
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        if keeper.seed is not None and not isinstance(self.random_state, Integral):
+            seed = keeper.seed  # the user left it to us, and this is what it was
         limit = check_length(self.method, lengths["n_draws"], self.target_rhat, self.max_draws)
         provenance: dict[str, Any] = {**lengths, "seed": seed}
         known = np.asarray(target, np.float64) if n_classes == 0 else coded
-        training = TrainingData(rows.copy(), known.copy())  # whatever becomes of the caller's
+        training = TrainingData(rows, known)
         monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
 
         def posterior_of(draws: Draws, info: RunInfo) -> Posterior:
@@ -141,7 +158,7 @@ class _BayesianTree(BaseEstimator, ABC):
             provenance |= {"target_rhat": float(max_rhat), "max_draws": int(limit)}
             goal = run.Goal(lambda *drawn: agree(posterior_of(*drawn), max_rhat), limit)
         drawn = run.sample(
-            run.Problem(columns=preprocessing.to_unit(rows), y=coded, n_classes=n_classes),
+            run.Problem(columns=preprocessing.columns_of(rows), y=coded, n_classes=n_classes),
             settings,
             n_chains=lengths["n_chains"],
             n_warmup=lengths["n_warmup"],
@@ -150,9 +167,13 @@ class _BayesianTree(BaseEstimator, ABC):
             n_jobs=self.n_jobs,
             seed=seed,
             progress=self.progress,
+            keeper=keeper,
         )
+        # A copy, whatever becomes of the caller's; now that the sampler's memory is free again.
+        training = TrainingData(rows.copy(), known.copy())
         self.posterior_ = posterior_of(*drawn)
-        self._tell_of_the_run(limit)
+        self._chains = _without_what_is_kept(keeper.held, self.posterior_.n_draws)
+        self._tell_of_the_run(limit, keeper)
         return self
 
     def single_tree_score(self, X: ArrayLike, y: ArrayLike) -> float:
@@ -221,6 +242,20 @@ class _BayesianTree(BaseEstimator, ABC):
             )
         return self.posterior_.feature_inclusion()
 
+    @property
+    def h_(self) -> FloatArray:
+        """Softness of a split on each column as a share of its range, [n_features_in_].
+
+        What ``h`` said or, with h="auto", what was chosen; with h="learn", its posterior mean.
+        NaN for constant columns.
+        """
+        check_is_fitted(self)
+        posterior = self.posterior_
+        h = np.full(len(posterior.preprocessing.feature_names), np.nan)
+        mean = posterior.draws.h.mean(axis=0) if posterior.draws.h_learned else posterior.draws.h
+        h[posterior.preprocessing.used] = mean
+        return h
+
     @abstractmethod
     def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
         """Preprocessing, the target as the model sees it, and the number of classes or 0."""
@@ -248,17 +283,40 @@ class _BayesianTree(BaseEstimator, ABC):
         if prior is not None:
             check_positive("feature_prior", prior, n_features, f"{n_features} positive numbers")
             overrides["feature_prior"] = tuple(prior[column] for column in preprocessing.used)
+        for name in ("h", "h_init"):
+            if isinstance(overrides[name], tuple):
+                overrides[name] = _of_used(name, overrides[name], preprocessing)
         settings = _spread_mass(resolve(self.preset, overrides), overrides, n_classes)
         check(settings, n_classes)
         return settings
 
-    def _tell_of_the_run(self, limit: int) -> None:
+    def _held(self) -> Snapshot | None:
+        """The run that ``warm_start`` goes on from."""
+        chains: Snapshot | None = getattr(self, "_chains", None)
+        if not self.warm_start or chains is None or chains.pieces:
+            return chains if self.warm_start else None
+        return replace(chains, pieces=parted(self.posterior_.draws, self.posterior_.info.stats))
+
+    def _tell_of_the_run(self, limit: int, keeper: Keeper) -> None:
         posterior = self.posterior_
+        stale = keeper.failure is not None
         if posterior.info.interrupted:
             most = f"at most {limit}" if self.target_rhat is not None else f"{limit}"
+            how = "fit again with warm_start=True to go on"
+            if keeper.target is not None and not stale:
+                how = f"the same call goes on from {self.checkpoint}"
+            elif self.method == "smc":
+                how = "they are all there are"
             warnings.warn(
                 f"interrupted: kept the {posterior.n_draws} of {most} draws a chain that were "
-                "made so far",
+                f"made so far; {how}",
+                UserWarning,
+                stacklevel=4,
+            )
+        if stale:
+            warnings.warn(
+                f"{keeper.failure}. It is not up to date; the draws are all here, keep them with "
+                "posterior_.save",
                 UserWarning,
                 stacklevel=4,
             )
@@ -286,6 +344,8 @@ class BayesianTreeClassifier(ClassifierMixin, _BayesianTree):
         The labels, sorted.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of splits on each column.
+    h_ : ndarray of shape (n_features_in_,)
+        Softness on each column: as given, as chosen, or the posterior mean.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -345,7 +405,7 @@ class BayesianTreeClassifier(ClassifierMixin, _BayesianTree):
         if len(self.classes_) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 classes; got 1 class")
         names = getattr(self, "feature_names_in_", None)
-        return learn(X, names, classes=self.classes_), codes, len(self.classes_)
+        return learn(X, names, classes=self.classes_, dtype=self.dtype), codes, len(self.classes_)
 
     def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
         return (trees == y).astype(np.float64)
@@ -366,6 +426,8 @@ class BayesianTreeRegressor(RegressorMixin, _BayesianTree):
         Every sampled tree, diagnostics, files and plots.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of splits on each column.
+    h_ : ndarray of shape (n_features_in_,)
+        Softness on each column: as given, as chosen, or the posterior mean.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -409,7 +471,7 @@ class BayesianTreeRegressor(RegressorMixin, _BayesianTree):
     def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
         names = getattr(self, "feature_names_in_", None)
         target = y.astype(np.float64)
-        preprocessing = learn(X, names, y=target, standardize=self.standardize)
+        preprocessing = learn(X, names, y=target, standardize=self.standardize, dtype=self.dtype)
         return preprocessing, preprocessing.y_to_model(target), 0
 
     def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
@@ -424,6 +486,18 @@ def _tails(coverage: float) -> tuple[float, float]:
     return (1 - coverage) / 2, (1 + coverage) / 2
 
 
+def _of_used(name: str, value: tuple[Any, ...], preprocessing: Preprocessing) -> tuple[float, ...]:
+    """Softness of the used columns from that of all."""
+    n = len(preprocessing.feature_names)
+    numbers = np.array([v if isinstance(v, Real) else np.nan for v in value], np.float64)
+    if len(numbers) != n or not ((numbers >= 0) & np.isfinite(numbers)).all():
+        raise ValueError(
+            f"{name} must be a number, or one for each of the {n} columns, none negative; "
+            f"got {value!r}"
+        )
+    return tuple(float(numbers[column]) for column in preprocessing.used)
+
+
 def _spread_mass(settings: Settings, overrides: dict[str, Any], n_classes: int) -> Settings:
     """Make class_prior of class_mass; the user's own class_prior wins over a preset's mass."""
     if not n_classes or settings.class_mass is None:
@@ -433,6 +507,14 @@ def _spread_mass(settings: Settings, overrides: dict[str, Any], n_classes: int) 
             raise ValueError("set class_prior or class_mass, not both")
         return replace(settings, class_mass=None)
     return replace(settings, class_prior=(settings.class_mass / n_classes,) * n_classes)
+
+
+def _without_what_is_kept(held: Snapshot | None, n_draws: int) -> Snapshot | None:
+    """The chains' draws are those of the posterior, unless some have made more."""
+    if held is None:
+        return None
+    made = {int(piece.filled[0]) for pieces in held.pieces for piece in pieces}
+    return replace(held, pieces=()) if made == {n_draws} else held
 
 
 def _plain(value: Any) -> Any:

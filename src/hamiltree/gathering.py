@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,27 +33,24 @@ Tally = Mapping[str, Mapping[str, tuple[int, int]]]
 def gather(
     pieces: Sequence[Sequence[Block]], kept: int, h: NDArray[np.float64]
 ) -> tuple[Draws, dict[str, NDArray[np.float64]]]:
-    """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw]."""
-    parts: dict[str, list[NDArray[np.generic]]] = {}
-    tables, counts = [], []
-    for chain in pieces:
-        n_nodes = np.concatenate([b.n_nodes for b in chain])[:kept]
-        nodes = int(n_nodes.sum())
-        limits = {
-            "size": nodes,
-            "feature": (nodes - kept) // 2,
-            "threshold": (nodes - kept) // 2,
-            "weights": (nodes - kept) // 2,
-            "leaf": (nodes + kept) // 2,
-        }
-        for name, limit in limits.items():
-            whole = np.concatenate([getattr(b, name) for b in chain])
-            parts.setdefault(name, []).append(whole[:limit])
-        tables.append(np.concatenate([b.scalars for b in chain])[:kept])
-        counts.append(n_nodes)
-    table = np.stack(tables)  # chain, draw, scalar
+    """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw].
+
+    ``h`` is that of all draws, unless the blocks have one of each.
+    """
+    counts = [np.concatenate([b.n_nodes for b in chain])[:kept] for chain in pieces]
+    nodes = np.array([count.sum() for count in counts])
+    lengths = {
+        "size": nodes,
+        "feature": (nodes - kept) // 2,
+        "threshold": (nodes - kept) // 2,
+        "weights": (nodes - kept) // 2,
+        "leaf": (nodes + kept) // 2,
+        "scalars": np.full(len(pieces), kept),
+        "h": np.full(len(pieces), kept),
+    }
+    flat = {name: _joined(pieces, name, length) for name, length in lengths.items()}
+    table = flat["scalars"].reshape(len(pieces), kept, -1)  # chain, draw, scalar
     scalar = {name: table[:, :, j] for j, name in enumerate(SCALARS)}
-    flat = {name: np.concatenate(arrays) for name, arrays in parts.items()}
     weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())
     draws = Draws(
         n_chains=len(pieces),
@@ -63,7 +61,7 @@ def gather(
         threshold=flat["threshold"].astype(np.float64, copy=False),
         weights=flat["weights"].astype(np.float64, copy=False),
         leaf=flat["leaf"].astype(np.float64, copy=False),
-        h=h,
+        h=flat["h"] if flat["h"].shape[1] else h,
         n_leaves=scalar["n_leaves"].astype(np.int64),
         depth=scalar["depth"].astype(np.int64),
         log_likelihood=scalar["log_likelihood"].copy(),
@@ -72,6 +70,61 @@ def gather(
         weights_of_draws=weight / weight.sum(),
     )
     return draws, scalar
+
+
+def joined(pieces: Sequence[Block]) -> Block:
+    """All draws of a chain in one piece."""
+    if len(pieces) == 1:
+        return pieces[0]
+    named = zip(Block._fields, zip(*pieces, strict=True), strict=True)
+    whole = {name: np.concatenate(arrays) for name, arrays in named if name != "filled"}
+    return Block(filled=np.sum([piece.filled for piece in pieces], axis=0), **whole)
+
+
+def parted(draws: Draws, stats: Mapping[str, NDArray[np.generic]]) -> list[list[Block]]:
+    """The draws of a run as the chains handed them over: ``gather`` undone."""
+    table = np.zeros((draws.n_chains, draws.n_draws, len(SCALARS)))
+    for j, name in enumerate(SCALARS):
+        if name in stats:
+            table[:, :, j] = stats[name]
+        elif hasattr(draws, name):
+            table[:, :, j] = getattr(draws, name)
+    pieces = []
+    for chain in range(draws.n_chains):
+        first, last = chain * draws.n_draws, (chain + 1) * draws.n_draws
+        a, b = int(draws.node_offset[first]), int(draws.node_offset[last])
+        splits = slice((a - first) // 2, (b - last) // 2)
+        leaves = slice((a + first) // 2, (b + last) // 2)
+        filled = np.array([last - first, b - a, *(s.stop - s.start for s in (splits, leaves))])
+        piece = Block(
+            filled=filled,
+            n_nodes=np.diff(draws.node_offset[first : last + 1]),
+            size=draws.size[a:b],
+            feature=draws.feature[splits],
+            threshold=draws.threshold[splits],
+            weights=draws.weights[splits],
+            leaf=draws.leaf[leaves],
+            scalars=table[chain],
+            h=draws.h[first:last] if draws.h_learned else np.zeros((last - first, 0)),
+        )
+        pieces.append([piece])
+    return pieces
+
+
+def _joined(
+    pieces: Sequence[Sequence[Block]], name: str, lengths: NDArray[np.int64]
+) -> NDArray[Any]:
+    """The first so many entries of each chain, one chain after the other, copied once."""
+    first = getattr(pieces[0][0], name)
+    out = np.empty((lengths.sum(), *first.shape[1:]), first.dtype)
+    at = 0
+    for chain, length in zip(pieces, lengths, strict=True):
+        end = at + length
+        for block in chain:
+            part = getattr(block, name)[: end - at]
+            out[at : at + len(part)] = part
+            at += len(part)
+    return out
 
 
 def stats_of(

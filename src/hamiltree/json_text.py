@@ -14,6 +14,13 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(_plain(value), indent=indent, allow_nan=False, ensure_ascii=False)
 
 
+def plain(value: Any) -> Any:
+    """NumPy's numbers and arrays for ``json.dumps``, which asks for what it does not know."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"cannot save {value!r}: only text, numbers and lists of them can be saved")
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(part) for key, part in value.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import fields
@@ -12,6 +13,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .settings import (
+    H_RANGE,
+    H_WORDS,
     INFORMED_MOVES,
     MAX_DRAWS_FACTOR,
     METHODS,
@@ -24,6 +27,7 @@ from .settings import (
 SETTING_NAMES = tuple(field.name for field in fields(Settings))
 ROUNDING = 1e-8  # probabilities typed as decimals sum to 1 only up to rounding
 SMALLEST_H = 1e-9  # gradients grow like 1/h; below this, h = 0 is meant
+MAX_LEAVES = 32_767  # scans of large data number them in 16 bits
 MAX_SPLIT_PROBABILITY = 1 - 1e-6  # of the prior: p_split = min(alpha (1 + d)^-beta, this)
 
 _positive = Interval(Real, 0, None, closed="neither")
@@ -49,8 +53,10 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "beta_split": [_not_negative, None],
     "min_leaves": [_count, None],
     "max_leaves": [_count, None],
-    "h": [_not_negative, None],
-    "h_init": [_not_negative, None],
+    "h": [_not_negative, StrOptions(set(H_WORDS)), *_numbers],
+    "h_by_feature": ["boolean"],
+    "h_prior": _numbers,
+    "h_init": [_not_negative, *_numbers],
     "tau_prior": _numbers,
     "feature_prior": _numbers,
     "weight_prior": [_positive, None],
@@ -84,7 +90,11 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "acceptance": _one_of("exact", "biased"),
     "warmup_acceptance": _one_of("exact", "biased"),
     "target_accept": [Interval(Real, 0, 1, closed="neither"), None],
+    "dtype": [StrOptions({"float64", "float32"})],
     "max_nuts_depth": [Interval(Integral, 1, 20, closed="both"), None],
+    "warm_start": ["boolean"],
+    "checkpoint": [str, os.PathLike, None],
+    "checkpoint_seconds": [_not_negative],
     "n_jobs": [Integral, None],
     "random_state": ["random_state"],
     "progress": ["boolean", None],
@@ -103,8 +113,17 @@ DOCS: dict[str, tuple[str, str]] = {
     "beta_split": ("float", "Prior: the larger, the smaller deep trees' share. See alpha_split."),
     "min_leaves": ("int", "Smallest tree; 1 allows a tree without a split."),
     "max_leaves": ("int", "Largest tree; a guard, the prior should keep trees well below it."),
-    "h": ("float", "Softness of the splits as a share of a column's range; 0 for hard splits."),
-    "h_init": ("float", "Softness at the start of warm-up, moved to h during it; None for h."),
+    "h": (
+        "float, array or str",
+        "Softness of splits, a share of a column's range, one or one a "
+        'column; 0 for hard splits; "auto" from the data\'s spacing; "learn" samples it.',
+    ),
+    "h_by_feature": ("bool", 'HMC-DF: h="auto" and h="learn" have an h for each column.'),
+    "h_prior": ("(float, float)", 'h="learn": median of h, and sd of log h, of its normal prior.'),
+    "h_init": (
+        "float or array",
+        "Softness at the start of warm-up, moved to h during it; None for h.",
+    ),
     "tau_prior": ("(float, float)", "Beta prior of the thresholds on the unit interval."),
     "feature_prior": ("array", "Prior weights of the input columns; None for equal weights."),
     "weight_prior": ("float", "HMC-DFI: Dirichlet concentration of a split's input weights."),
@@ -138,7 +157,14 @@ DOCS: dict[str, tuple[str, str]] = {
     "acceptance": ("str", 'Jumps are accepted by the "exact" or the paper\'s "biased" ratio.'),
     "warmup_acceptance": ("str", "The same in warm-up."),
     "target_accept": ("float", "Acceptance statistic that the NUTS step size aims for."),
-    "max_nuts_depth": ("int", "NUTS doubles its trajectory at most so often."),
+    "max_nuts_depth": ("int", "NUTS doubles its trajectory so often at most; None: by the rows."),
+    "warm_start": ("bool", "Go on with the chains of the last fit, to a larger n_draws."),
+    "checkpoint": ("path", "File to keep the run in while it goes on; the same call resumes it."),
+    "checkpoint_seconds": ("float", "Write it so often, or less if writing took over 1 % then."),
+    "dtype": (
+        "str",
+        '"float32" stores inputs in half the memory, rounded in fit and predict alike.',
+    ),
     "n_jobs": ("int", "Threads that run the chains; -1 for all cores. The draws do not change."),
     "random_state": ("int or RandomState", "Seed of everything random."),
     "progress": ("bool", "True shows a bar and then the verdict; None a bar, on a terminal."),
@@ -190,14 +216,13 @@ def check(settings: Settings, n_classes: int) -> None:
     if n_classes and not isinstance(settings.class_prior, Real):
         wanted = f"a positive number, or one for each of the {n_classes} classes"
         check_positive("class_prior", settings.class_prior, n_classes, wanted)
-    for name in ("h", "h_init"):
-        h = getattr(settings, name)
-        if h is not None and 0 < h < SMALLEST_H:
-            raise ValueError(f"{name} must be 0 (hard splits) or at least {SMALLEST_H:g}, got {h}")
+    _check_softness(settings)
     if settings.min_leaves > settings.max_leaves:
         raise ValueError(
             f"min_leaves={settings.min_leaves} is larger than max_leaves={settings.max_leaves}"
         )
+    if settings.max_leaves > MAX_LEAVES:
+        raise ValueError(f"max_leaves must be at most {MAX_LEAVES}, got {settings.max_leaves}")
     if settings.scheme == "double-sided" and settings.moves != "prior":
         raise ValueError('scheme="double-sided" is the paper\'s, with its jumps: set moves="prior"')
     if settings.replicas > 1 and (
@@ -232,6 +257,49 @@ def check(settings: Settings, n_classes: int) -> None:
         _warn_of_endless_growth(settings)
 
 
+def _check_softness(settings: Settings) -> None:
+    """Refuse an h that is not one, and what cannot be together with it."""
+    oblique = settings.method == "hmc-dfi"
+    for name in ("h", "h_init"):
+        h = getattr(settings, name)
+        if h is None or isinstance(h, str):
+            continue
+        values = np.atleast_1d(np.asarray(h, np.float64))
+        if ((values > 0) & (values < SMALLEST_H)).any():
+            raise ValueError(f"{name} must be 0 (hard splits) or at least {SMALLEST_H:g}, got {h}")
+        if (values > 0).any() and (values == 0).any():
+            raise ValueError(f"{name} must be all 0 (hard splits) or all positive, got {h}")
+        if oblique and isinstance(h, tuple):
+            raise ValueError(
+                f"every split of method='hmc-dfi' weighs all columns: {name} must be one number"
+            )
+    if settings.h_by_feature and oblique:
+        raise ValueError(
+            "every split of method='hmc-dfi' weighs all columns, so that it has one h: set "
+            "h_by_feature=False, or method='hmc-df'"
+        )
+    median, sd = _as_floats("h_prior", settings.h_prior, 2, "a median and a positive sd")
+    low, high = H_RANGE
+    if not (low <= median <= high and 0 < sd < np.inf):
+        raise ValueError(
+            f"h_prior must be a median of h between {low:g} and {high:g} and a positive sd of its "
+            f"logarithm, got {settings.h_prior!r}"
+        )
+    if settings.h != "learn":
+        return
+    exact = settings.scheme == "composed" and settings.adapt == "warmup"
+    if settings.method not in ("hmc-df", "hmc-dfi") or settings.moves != "informed" or not exact:
+        raise ValueError(
+            'h="learn" needs method="hmc-df" or "hmc-dfi" with moves="informed", and not the '
+            'scheme of preset="paper"; set h to a number or to "auto" otherwise'
+        )
+    if settings.replicas > 1:
+        raise ValueError('h="learn" has no replica exchange: set replicas=1, or h to a number')
+    start = settings.h_init
+    if start is not None and not all(low <= v <= high for v in np.atleast_1d(start)):
+        raise ValueError(f'with h="learn", h_init must be between {low:g} and {high:g}')
+
+
 def check_length(
     method: str, n_draws: int, target_rhat: float | None, max_draws: int | None
 ) -> int:
@@ -253,6 +321,14 @@ def check_length(
     if max_draws < n_draws:
         raise ValueError(f"max_draws={max_draws} is smaller than n_draws={n_draws}")
     return max_draws
+
+
+def check_warm_start(method: str, warm_start: bool) -> None:
+    if warm_start and method == "smc":
+        raise ValueError(
+            "method='smc' has no chains to go on with: its particles are made all at once; set "
+            "warm_start=False, and a larger n_draws for more of them"
+        )
 
 
 def _check_smc(settings: Settings) -> None:

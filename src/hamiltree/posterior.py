@@ -20,7 +20,7 @@ from .consensus import (
     shape_text,
 )
 from .diagnostics import Diagnosis, diagnose, mean_sd, summarise
-from .draws import Draws, FloatArray, IntArray, RunInfo, TrainingData, places
+from .draws import Draws, FloatArray, IntArray, RunInfo, TrainingData, places, softness
 from .ensemble import Ensemble
 from .preprocess import Preprocessing
 from .settings import Settings
@@ -90,6 +90,17 @@ class Posterior(Ensemble):
     def sigma(self) -> FloatArray:
         """Standard deviation of the noise, in the user's units; regression only."""
         return self.preprocessing.sd_to_user(self._noise_sd())
+
+    @property
+    def h(self) -> FloatArray:
+        """Softness of the splits as a share of a column's range, 0 for hard ones.
+
+        [used column]; where it was learned, [chain, draw] or, by feature, [chain, draw, column].
+        """
+        if not self.draws.h_learned:
+            return self.draws.h
+        one = self.draws.h.shape[1] == 1 and not self.settings.h_by_feature
+        return self.draws.h.reshape(self.n_chains, self.n_draws, *[] if one else [-1])
 
     @property
     def log_evidence(self) -> float | None:
@@ -297,7 +308,7 @@ class Posterior(Ensemble):
             threshold=self.draws.threshold[splits],
             weights=self.draws.weights[splits],
             leaf=self.draws.leaf[leaves],
-            h=self.draws.h,
+            h=softness(self.draws, t, len(self.preprocessing.used)),
             preprocessing=self.preprocessing,
             settings=self.settings,
             sigma=float(self.draws.sigma.ravel()[t]),

@@ -16,6 +16,8 @@ from sklearn.utils import check_array
 from .draws import FloatArray, IntArray
 
 FAR = 1e100  # stands for "infinitely far outside": finite, so that 0 * FAR is not NaN
+FAR_32 = 1e30  # the same for float32
+ROWS_A_BLOCK = 4096
 RAW_LIMIT = 1e100  # squares of larger raw targets overflow
 TARGET_LIMIT = 1e300  # predictions a million sd away must still be finite
 
@@ -38,6 +40,8 @@ class Preprocessing:
     """In the user's units; 0 for classification and for raw targets."""
     y_sd: float = 1.0
     """Population sd (ddof 0) in the user's units; 1 where ``y_mean`` is 0 by definition."""
+    dtype: str = "float64"
+    """Of the inputs on the unit interval: what is not a float32 is rounded to one, or not."""
 
     @property
     def used_names(self) -> tuple[str, ...]:
@@ -49,11 +53,22 @@ class Preprocessing:
 
         Rows outside the training range go outside [0, 1], at most to +-1e100.
         """
-        columns = np.ascontiguousarray(self.rows(X)[:, self.used].T)
+        columns = self._scaled(self.rows(X))
+        if self.dtype != "float64":
+            columns = columns.astype(self.dtype).astype(np.float64)
+        return columns
+
+    def columns_of(self, X: FloatArray) -> UnitColumns:
+        """The same of the training data, for the sampler to fetch in parts."""
+        return UnitColumns(self, X)
+
+    def _scaled(self, rows: FloatArray) -> FloatArray:
+        columns = np.ascontiguousarray(rows[:, self.used].T)
+        far = FAR if self.dtype == "float64" else FAR_32
         with np.errstate(over="ignore"):
             columns -= self.minimum[:, None]
             columns /= self.span[:, None]
-        return np.clip(columns, -FAR, FAR, out=columns)
+        return np.clip(columns, -far, far, out=columns)
 
     def rows(self, X: ArrayLike) -> FloatArray:
         """A table as [n, all columns], checked against the training columns."""
@@ -97,6 +112,32 @@ class Preprocessing:
         return np.asarray(s, dtype=np.float64) * self.y_sd
 
 
+@dataclass(frozen=True)
+class UnitColumns:
+    """Training data on the unit interval, [p, n], made in parts: a sampler keeps its own copy."""
+
+    preprocessing: Preprocessing
+    X: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.preprocessing.used), len(self.X)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.preprocessing.dtype)
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Rows in their order, and their columns."""
+        for start in range(0, len(self.X), ROWS_A_BLOCK):
+            part = slice(start, start + ROWS_A_BLOCK)
+            block = self.preprocessing._scaled(self.X[part])
+            yield part, block.astype(self.dtype, copy=False)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self.preprocessing.to_unit(self.X).astype(dtype or self.dtype, copy=False)
+
+
 def learn(
     X: FloatArray,
     feature_names: Sequence[str] | None,
@@ -104,6 +145,7 @@ def learn(
     classes: NDArray[Any] | None = None,
     y: FloatArray | None = None,
     standardize: bool = True,
+    dtype: str = "float64",
 ) -> Preprocessing:
     """Learn the preprocessing from finite training data.
 
@@ -114,6 +156,7 @@ def learn(
     classes : [K] the labels, for classification
     y : [n] the target, for regression
     standardize : whether ``y`` is brought to mean 0 and sd 1
+    dtype : that inputs are rounded to on the unit interval
 
     Raises
     ------
@@ -145,6 +188,7 @@ def learn(
         classes=classes,
         y_mean=y_mean,
         y_sd=y_sd,
+        dtype=dtype,
     )
 
 

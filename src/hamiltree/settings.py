@@ -7,6 +7,10 @@ from dataclasses import dataclass, fields, replace
 
 METHODS = ("hmc-df", "hmc-dfi", "cgm", "wu", "smc")
 MOVES = ("informed", "prior")
+H_WORDS = ("auto", "learn")
+"""What h may be instead of numbers."""
+H_RANGE = (1e-4, 0.5)
+"""Where the prior of a learned h has all its mass."""
 INFORMED_MOVES = (
     "grow",
     "insert",
@@ -40,7 +44,9 @@ class Settings:
     beta_split: float = 2.0
     min_leaves: int = 1
     max_leaves: int = 256
-    h: float = 0.01
+    h: float | tuple[float, ...] | str = 0.01
+    h_by_feature: bool = False
+    h_prior: tuple[float, float] = (0.01, 1.5)
     tau_prior: tuple[float, float] = (1.0, 1.0)
     feature_prior: tuple[float, ...] | None = None
     weight_prior: float = 1.0
@@ -58,7 +64,7 @@ class Settings:
     left_share: float = 0.5
     # --- the sampler
     leaf_means: str = "collapsed"
-    h_init: float | None = None
+    h_init: float | tuple[float, ...] | None = None
     informed_moves: tuple[str, ...] | None = None
     replicas: int = 1
     index_update: str = "gibbs"
@@ -71,7 +77,7 @@ class Settings:
     acceptance: str = "exact"
     warmup_acceptance: str = "exact"
     target_accept: float = 0.8
-    max_nuts_depth: int = 10
+    max_nuts_depth: int | None = None  # see samplers.rjhmc
     # --- the samplers of hard splits
     proposals: int = 100
     triples: int = 25
@@ -104,8 +110,6 @@ PRESETS: dict[str | None, dict[str, object]] = {
 
 # What a method has instead of its preset's values. Tables 3 and 4 tune most of it by data set.
 METHOD_PRESETS: dict[tuple[str | None, str], dict[str, object]] = {
-    # informed moves go far; longer trajectories cost more than they bring (docs/mixing.md)
-    (None, "hmc-dfi"): {"max_nuts_depth": 6},
     (None, "wu"): {"moves": "prior"},
     (None, "smc"): {"moves": "prior"},
     ("paper", "cgm"): {

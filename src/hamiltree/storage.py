@@ -11,17 +11,16 @@ from __future__ import annotations
 import json
 import math
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .draws import STOPPED, Draws, FloatArray, RunInfo, TrainingData
+from .files import check_writable, library_version, replacing
+from .json_text import plain
 from .preprocess import Preprocessing
 from .settings import Settings
 from .storage_checks import (
@@ -35,8 +34,9 @@ from .storage_checks import (
     unpack_training,
 )
 
-FORMAT = 1
-"""Raised by one whenever older versions of the library could not read the file."""
+FORMAT = 2
+"""Raised by one whenever older versions of the library could not read the file. 2: h of each
+tree, where it was learned."""
 
 ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "node_offset": (np.int64, ("bounds",)),
@@ -60,6 +60,11 @@ ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "training_y": (np.float64, ("rows",)),
 }
 """Type and dimensions of each array in the file; ``rule_columns`` is 0 but for HMC-DFI."""
+LEARNED: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
+    **ARRAYS,
+    "h": (np.float64, ("trees", "softnesses")),
+}
+"""The same where each tree has an h of its own."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +80,6 @@ class Contents:
     training: TrainingData | None
 
 
-def check_writable(path: str | os.PathLike[str]) -> Path:
-    """The file to write, links followed; an ``OSError`` now rather than after hours of sampling."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"cannot save the posterior to {path}: it is a folder")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot save the posterior to {path}: no folder {target.parent}")
-    if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise PermissionError(f"cannot save the posterior to {path}: its folder is not writable")
-    return target
-
-
 def write(
     path: str | os.PathLike[str],
     draws: Draws,
@@ -100,17 +93,19 @@ def write(
     """Write a file that ``read`` understands; an existing one is replaced at the very end."""
     import netCDF4
 
-    target = check_writable(path)
+    target = check_writable(path, "the posterior")
     metadata = json.dumps(
         {
             "settings": asdict(settings),
             "rule_columns": draws.weights.shape[1],
+            "softnesses": draws.h.shape[1] if draws.h_learned else 0,
             "points": 0 if monitor is None else monitor.shape[2],
             "rows": 0 if training is None else len(training.y),
             "feature_names": preprocessing.feature_names,
             "classes": _pack_labels(preprocessing.classes),
             "y_mean": preprocessing.y_mean,
             "y_sd": preprocessing.y_sd,
+            "dtype": preprocessing.dtype,
             "acceptance": info.acceptance,
             "seconds": info.seconds,
             "stopped": info.stopped,
@@ -120,6 +115,7 @@ def write(
         },
         default=plain,
     )
+    layout = LEARNED if draws.h_learned else ARRAYS
     available = {**vars(preprocessing), **vars(draws)}
     if monitor is not None:
         available["monitor"] = monitor
@@ -127,27 +123,22 @@ def write(
         available |= {"training_x": training.X, "training_y": training.y}
     arrays = {
         name: np.asarray(available[name], dtype=dtype)
-        for name, (dtype, _) in ARRAYS.items()
+        for name, (dtype, _) in layout.items()
         if name in available and np.size(available[name]) > 0
     }
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with netCDF4.Dataset(part, "w") as file:
-            file.title = "hamiltree posterior"
-            file.hamiltree_format = FORMAT
-            file.hamiltree_version = library_version()
-            for name, array in arrays.items():
-                for dimension, length in zip(ARRAYS[name][1], array.shape, strict=True):
-                    if dimension not in file.dimensions:
-                        file.createDimension(dimension, length)
-                _put(file, name, ARRAYS[name][1], array)
-            stats = file.createGroup("stats")
-            for name, stat in info.stats.items():
-                _put(stats, name, ("chain", "draw"), stat)
-            file.createVariable("metadata", str)[...] = metadata
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(target) as part, netCDF4.Dataset(part, "w") as file:
+        file.title = "hamiltree posterior"
+        file.hamiltree_format = FORMAT
+        file.hamiltree_version = library_version()
+        for name, array in arrays.items():
+            for dimension, length in zip(layout[name][1], array.shape, strict=True):
+                if dimension not in file.dimensions:
+                    file.createDimension(dimension, length)
+            _put(file, name, layout[name][1], array)
+        stats = file.createGroup("stats")
+        for name, stat in info.stats.items():
+            _put(stats, name, ("chain", "draw"), stat)
+        file.createVariable("metadata", str)[...] = metadata
 
 
 def _put(group: Any, name: str, dimensions: tuple[str, ...], array: NDArray[Any]) -> None:
@@ -182,6 +173,8 @@ def read(path: str | os.PathLike[str]) -> Contents:
 
 
 def _parse(file: Any, file_size: int) -> Contents:
+    unfinished = "it is the checkpoint of a run: call fit with it again, and save what that gives"
+    require("hamiltree_checkpoint" not in file.ncattrs(), unfinished)
     require("hamiltree_format" in file.ncattrs(), "it was not written by hamiltree")
     stored = int(file.hamiltree_format)
     if stored > FORMAT:
@@ -218,12 +211,14 @@ def _parse(file: Any, file_size: int) -> Contents:
     lengths["splits"], lengths["leaves"] = (nodes - chain * draw) // 2, (nodes + chain * draw) // 2
     (lengths["columns"],) = file.variables["used"].shape
     lengths["rule_columns"] = int(metadata["rule_columns"])
+    lengths["trees"], lengths["softnesses"] = chain * draw, int(metadata.get("softnesses", 0))
+    layout = LEARNED if lengths["softnesses"] else ARRAYS
     lengths["outputs"] = len(classes) if classes is not None else _leaf_width(file)
     lengths["points"], lengths["rows"] = int(metadata["points"]), int(metadata["rows"])
     lengths["inputs"] = len(metadata["feature_names"])
     arrays = {
         name: get(file.variables, name, dtype, tuple(lengths[d] for d in dimensions))
-        for name, (dtype, dimensions) in ARRAYS.items()
+        for name, (dtype, dimensions) in layout.items()
     }
     preprocessing = Preprocessing(
         feature_names=tuple(metadata["feature_names"]),
@@ -233,6 +228,7 @@ def _parse(file: Any, file_size: int) -> Contents:
         classes=classes,
         y_mean=float(metadata["y_mean"]),
         y_sd=float(metadata["y_sd"]),
+        dtype=str(metadata.get("dtype", "float64")),
     )
     names = {field.name for field in fields(Draws)} & set(arrays)
     draws = Draws(n_chains=chain, n_draws=draw, **{name: arrays[name] for name in names})
@@ -251,7 +247,7 @@ def _parse(file: Any, file_size: int) -> Contents:
     )
     settings = unpack_settings(metadata["settings"], 0 if classes is None else len(classes))
     check_preprocessing(preprocessing)
-    check_draws(draws, classes is not None)
+    check_draws(draws, classes is not None, lengths["columns"])
     monitor = arrays["monitor"] if lengths["points"] else None
     require(monitor is None or bool(np.isfinite(monitor).all()), "monitor is not finite")
     training = unpack_training(arrays, classes) if lengths["rows"] else None
@@ -276,17 +272,3 @@ def _pack_labels(classes: NDArray[Any] | None) -> dict[str, Any] | None:
     if not all(isinstance(value, str | int | float) for value in packed):
         raise TypeError("only class labels that are text or numbers can be saved")
     return {"dtype": "object" if classes.dtype == object else classes.dtype.str, "values": packed}
-
-
-def plain(value: Any) -> Any:
-    """NumPy's numbers and arrays for JSON."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise TypeError(f"cannot save {value!r}: only text, numbers and lists of them can be saved")
-
-
-def library_version() -> str:
-    try:
-        return version("hamiltree")
-    except PackageNotFoundError:
-        return "unknown"

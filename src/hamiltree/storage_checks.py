@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .draws import Draws, TrainingData
 from .preprocess import Preprocessing
-from .settings import Settings
+from .settings import H_WORDS, Settings
 
 
 class FileFormatError(ValueError):
@@ -37,8 +37,11 @@ def check_preprocessing(preprocessing: Preprocessing) -> None:
     require(bool(np.isfinite(preprocessing.y_mean) and _positive(scale)), "y has no scale")
 
 
-def check_draws(draws: Draws, classification: bool) -> None:
-    """Every invariant that the kernels rely on: they do not check their indices."""
+def check_draws(draws: Draws, classification: bool, p: int) -> None:
+    """Every invariant that the kernels rely on: they do not check their indices.
+
+    ``p``: how many columns the trees know.
+    """
     size, offset = draws.size.astype(np.int64), draws.node_offset
     node = np.flatnonzero(size > 1)
     require(bool((size >= 1).all() and (size[offset[:-1]] == np.diff(offset)).all()), "bad sizes")
@@ -56,8 +59,8 @@ def check_draws(draws: Draws, classification: bool) -> None:
     leaves = (np.diff(offset) + 1) // 2
     require(bool((draws.n_leaves.ravel() == leaves).all()), "n_leaves does not match the trees")
 
-    p = len(draws.h)
     require(bool(np.isfinite(draws.h).all() and (draws.h >= 0).all()), "h is not a softness")
+    require(not draws.h_learned or draws.h.shape[1] in (1, p), "h has the wrong shape")
     require(draws.weights.shape[1] in (0, p), "weights have the wrong shape")
     if draws.weights.shape[1] == 0:
         inside = (draws.feature >= 0) & (draws.feature < p)
@@ -86,6 +89,8 @@ def unpack_settings(stored: Mapping[str, Any], n_classes: int) -> Settings:
     }
     for field in fields(Settings):
         value = values.get(field.name, field.default)
+        if field.name == "h" and value in H_WORDS:
+            continue
         parts = value if isinstance(value, tuple) else (value,)
         kinds = str if isinstance(field.default, str) else int | float | None
         right = isinstance(field.default, str) == isinstance(value, str)

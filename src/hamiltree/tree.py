@@ -235,7 +235,7 @@ class Tree:
     @property
     def _forest(self) -> Forest:
         offset = np.array([0, len(self.size)])
-        return Forest(offset, self.size, self.feature, self.threshold, self.weights, self.h)
+        return Forest(offset, self.size, self.feature, self.threshold, self.weights, self.h[None])
 
     @cached_property
     def _phi(self) -> FloatArray | None:

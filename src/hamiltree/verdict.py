@@ -175,5 +175,6 @@ _WORDS = {
     "n_leaves": "the number of leaves",
     "depth": "the depth",
     "sigma": "sigma",
+    "h": "h",
     "predictions": "the worst monitored prediction",
 }

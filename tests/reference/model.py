@@ -104,15 +104,19 @@ def from_flat(
 
 
 # ---------------------------------------------------------------------------------- routing
-def psi(split: Split, X: Array, h: float) -> Array:
-    """P(right) of each row at one split, [rows]; h = 0 sends a row right iff x > threshold."""
+def psi(split: Split, X: Array, h: float | Array) -> Array:
+    """P(right) of each row at one split, [rows]; h = 0 sends a row right iff x > threshold.
+
+    ``h`` may be one number a feature, which only splits on one feature have.
+    """
     x = X[:, split.rule] if isinstance(split.rule, int) else X @ np.asarray(split.rule)
-    if h == 0:
+    own = h if np.ndim(h) == 0 else np.asarray(h)[split.rule]
+    if own == 0:
         return (x > split.threshold).astype(float)
-    return expit((x - split.threshold) / h)
+    return expit((x - split.threshold) / own)
 
 
-def phi(tree: Tree, X: Array, h: float) -> Array:
+def phi(tree: Tree, X: Array, h: float | Array) -> Array:
     """Probability that a row ends in a leaf (the paper's eq. 5), [rows, leaves]."""
     if isinstance(tree, Leaf):
         return np.ones((len(X), 1))
@@ -129,6 +133,13 @@ def log_likelihood_class(
     counts = np.eye(n_classes)[np.asarray(y)].T @ phi(tree, X, h)  # [classes, leaves]
     leaf = gammaln(a.sum()) - gammaln(counts.sum(axis=0) + a.sum())
     return float(leaf.sum() + (gammaln(counts + a[:, None]) - gammaln(a)[:, None]).sum())
+
+
+def log_likelihood_labels(
+    tree: Tree, X: Array, y: NDArray[Any], p: Array, h: float | Array
+) -> float:
+    """log prod_i sum_k phi_ik p_k[y_i] with the class probabilities p [leaves, classes]."""
+    return float(np.log((phi(tree, X, h) @ p)[np.arange(len(y)), np.asarray(y)]).sum())
 
 
 def log_likelihood_reg(tree: Tree, X: Array, y: Array, sigma: float, h: float) -> float:

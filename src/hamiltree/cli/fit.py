@@ -13,7 +13,7 @@ from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
 
 from ..encoding import MAX_CATEGORIES, Encoding, learn_encoding, names_with_hints
-from ..storage import check_writable
+from ..files import check_writable
 from ..tables import (
     TableError,
     detect_task,
@@ -41,6 +41,7 @@ def mount(app: typer.Typer) -> None:
             "hamiltree fit patients.csv --target outcome --drop patient_id -o trees.nc --seed 1",
             "hamiltree fit trial.csv --target response --ordinal 'grade=low,medium,high'",
             "hamiltree fit houses.parquet --target price --method cgm --n-draws 2000",
+            "hamiltree fit houses.parquet --target price --n-draws 100000 --checkpoint run.nc",
         )
     )(with_parameters(fit))
 
@@ -87,13 +88,25 @@ def fit(
             "need them.",
         ),
     ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep the run in this file while it goes on; the same command resumes it.",
+            show_default=False,
+        ),
+    ] = None,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(help="Time between two checkpoints.", min=0.0)
+    ] = 60.0,
     seed: Seed = 0,
     n_jobs: Annotated[int, typer.Option(help="Threads; -1 for all. Changes no draw.")] = -1,
     as_json: Json = False,
     **parameters: str | None,
 ) -> None:
     """Sample decision trees that explain one column of a table by the others."""
-    check_writable(output)
+    check_writable(output, "the posterior")
+    if checkpoint is not None and checkpoint.resolve() == output.resolve():
+        raise ValueError(f"--checkpoint and --output are the same file, {output}: name two")
     frame = read_table(data, missing=missing or (), decimal=decimal)
     frame = _usable(frame, target, drop or [], drop_missing)
     y = frame[target]
@@ -114,7 +127,13 @@ def fit(
         categorical=categorical or [],
         max_categories=max_categories,
     )
-    model = ESTIMATORS[kind](random_state=seed, n_jobs=n_jobs, **chosen(kind, parameters))
+    model = ESTIMATORS[kind](
+        random_state=seed,
+        n_jobs=n_jobs,
+        checkpoint=checkpoint,
+        checkpoint_seconds=checkpoint_seconds,
+        **chosen(kind, parameters),
+    )
     if not as_json:
         _print_table(data, frame, encoding, kind, reason)
     started = time.perf_counter()

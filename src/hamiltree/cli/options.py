@@ -13,7 +13,7 @@ from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
 from ..parameters import DOCS
 
 ESTIMATORS = {"classification": BayesianTreeClassifier, "regression": BayesianTreeRegressor}
-OWN = ("random_state", "progress", "n_jobs")
+OWN = ("random_state", "progress", "n_jobs", "checkpoint", "checkpoint_seconds", "warm_start")
 """Parameters that the command line names, or sets, in its own way."""
 FIRST = ("method", "preset", "n_chains", "n_warmup", "n_draws", "h", "target_rhat", "max_draws")
 """What most people change; the others stand in a panel below."""

@@ -2,7 +2,7 @@
 
 Results go to standard output and everything else to standard error, so that output can be piped.
 Exit codes: 0 done; 1 the input cannot be used, said in words; 2 wrong usage of the command line;
-3 a check was asked for and failed.
+3 a check was asked for and failed; 130 Ctrl-C before there was a result.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ..posterior import Posterior
 TRACEBACK = "HAMILTREE_TRACEBACK"
 """Environment variable; where it is set, an error shows where it was raised."""
 CHECK_FAILED = 3
+STOPPED = 130
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(highlight=False, soft_wrap=True, stderr=True)
@@ -43,6 +44,9 @@ class ClearErrors(TyperGroup):
         except BrokenPipeError:  # the reader of our output has gone, as in "| head"
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
+        except KeyboardInterrupt as stopped:
+            err.print(str(stopped) or "stopped", markup=False)
+            raise typer.Exit(STOPPED) from None
         except (ValueError, OSError) as error:
             if os.environ.get(TRACEBACK):
                 raise

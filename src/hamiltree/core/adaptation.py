@@ -12,7 +12,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .buffers import CLASSES, MEANS
 from .jit import inlined, kernel
@@ -82,8 +82,8 @@ def window_masks(n: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return slow, slow & np.isin(place + 1, bounds[1:])
 
 
-def h_schedule(n: int, h_init: float, h_final: float) -> NDArray[np.float64]:
-    """Softness at each of n warm-up iterations.
+def h_schedule(n: int, h_init: ArrayLike, h_final: ArrayLike) -> NDArray[np.float64]:
+    """Softness at each of n warm-up iterations, [n]; or, of several features, [n, features].
 
     h_init through the first fast window, then a straight line that reaches h_final exactly, 100
     iterations before the last slow window ends. Where that leaves no room the line ends with the
@@ -97,8 +97,10 @@ def h_schedule(n: int, h_init: float, h_final: float) -> NDArray[np.float64]:
         end = int(bounds[-1]) - 1
     steps = np.arange(n)
     share = np.clip((steps - start) / max(end - start, 1), 0.0, 1.0)
-    ramp = h_init + share * (h_final - h_init)
-    return np.where(share == 1.0, h_final, ramp)
+    first, final = np.asarray(h_init, np.float64), np.asarray(h_final, np.float64)
+    share = share.reshape(n, *[1] * first.ndim)
+    ramp = first + share * (final - first)
+    return np.where(share == 1.0, final, ramp)
 
 
 # ------------------------------------------------------------------ across topologies

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,33 +101,54 @@ class Work(NamedTuple):
     """[1]"""
 
 
-def aligned_zeros(*shape: int) -> NDArray[np.float64]:
+def aligned_zeros(*shape: int, dtype: Any = np.float64) -> NDArray[Any]:
     """Zeros that start with a cache line: vector loads that straddle two cost a tenth of the time.
 
     NumPy promises 16 bytes only; lines and the widest registers have LANES doubles.
     """
     size = int(np.prod(shape))
-    spare = np.zeros(size + LANES)
-    start = -(spare.ctypes.data // spare.itemsize) % LANES
+    line = LANES * np.dtype(np.float64).itemsize // np.dtype(dtype).itemsize
+    spare = np.zeros(size + line, dtype)
+    start = -(spare.ctypes.data // spare.itemsize) % line
     return spare[start : start + size].reshape(shape)
 
 
-def make_data(columns: NDArray[np.float64], y: NDArray[np.generic], n_classes: int) -> Data:
+class Columns(Protocol):
+    """Inputs on the unit interval, a feature a row: an array, or one made block by block."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+
+def blocks_of(columns: Columns) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Parts of the rows, and their columns; large data are not there as one array beside X."""
+    if isinstance(columns, np.ndarray):
+        yield slice(0, columns.shape[1]), columns
+    else:
+        yield from columns.blocks()  # type: ignore[attr-defined]
+
+
+def make_data(columns: Columns, y: NDArray[np.generic], n_classes: int) -> Data:
     """Sort rows by class (classification), pad them, and cut them into blocks."""
     codes = np.asarray(y, np.int64) if n_classes else np.zeros(columns.shape[1], np.int64)
     runs = [np.flatnonzero(codes == label) for label in range(max(n_classes, 1))]
     padded = [-(-len(run) // LANES) * LANES for run in runs]
     bounds = np.concatenate([[0], np.cumsum(padded)])
-    out = aligned_zeros(columns.shape[0], bounds[-1])
+    out = aligned_zeros(columns.shape[0], bounds[-1], dtype=columns.dtype)
     target = aligned_zeros(0 if n_classes else bounds[-1])
     blocks = []  # start, real rows, class
+    place = np.empty(columns.shape[1], np.int64)
     for label, run in enumerate(runs):
         begin = int(bounds[label])
-        out[:, begin : begin + len(run)] = columns[:, run]
+        place[run] = np.arange(begin, begin + len(run))
         if not n_classes:
             target[: len(run)] = y
         for start in range(0, len(run), BLOCK):
             blocks.append((begin + start, min(BLOCK, len(run) - start), label))
+    for part, block in blocks_of(columns):
+        out[:, place[part]] = block
     table = np.array(blocks, np.int64).reshape(-1, 3)
     return Data(
         n_rows=columns.shape[1],

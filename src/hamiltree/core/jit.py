@@ -113,13 +113,16 @@ def never_inline(typingctx: Any) -> Any:
     return types.none(), codegen
 
 
-def opaque(function: Any) -> tuple[Any, Callable[..., int]]:
+def opaque(function: Any, returns: Any = None) -> tuple[Any, Callable[..., int]]:
     """Cut a compiled function loose from its callers: (call, address_of).
 
     Otherwise its code is optimised again inside each of its callers, which for the likelihood
     costs more than compiling all the rest. ``call(address, (arguments,))`` jumps to an address
     that comes in as data; ``address_of(*arguments)`` compiles for such arguments, or loads from
     the cache, and returns that address. The address is good for this process only.
+
+    Where its type is given, by ``returns``, the function is not compiled for the sake of its
+    callers: only where ``address_of`` is asked for. Integers among the arguments are then int64.
     """
     fast = function.targetoptions.get("fastmath")
     how = {"fastmath": fast} if fast else {"pipeline_class": AsAWhole}
@@ -127,7 +130,10 @@ def opaque(function: Any) -> tuple[Any, Callable[..., int]]:
 
     @intrinsic
     def call(typingctx: Any, address: Any, arguments: Any) -> Any:
-        callee = types.Dispatcher(function).get_call_type(typingctx, tuple(arguments), {})
+        if returns is None:
+            callee = types.Dispatcher(function).get_call_type(typingctx, tuple(arguments), {})
+        else:
+            callee = returns(*map(types.unliteral, arguments))
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             convention = context.call_conv

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -18,6 +18,9 @@ from scipy.special import ndtri
 
 from .jit import inlined, kernel, row_kernel
 from .routing import BLOCK, add_scaled, fill, sigmoid, split_hard, split_soft
+
+if TYPE_CHECKING:
+    from ..draws import Draws
 
 FloatArray = NDArray[np.float64]
 
@@ -34,6 +37,16 @@ class Forest(NamedTuple):
     threshold: FloatArray
     weights: FloatArray
     h: FloatArray
+    """[1 or T, 1 or p]; one row for all trees, or one a tree; one entry for all columns, or one a
+    column."""
+
+
+def forest_of(draws: Draws) -> Forest:
+    """The trees of ``draws`` as routing takes them."""
+    h = draws.h if draws.h_learned else draws.h[None]
+    return Forest(
+        draws.node_offset, draws.size, draws.feature, draws.threshold, draws.weights, h
+    )  # fmt: skip
 
 
 class Workspace(NamedTuple):
@@ -54,16 +67,17 @@ class Workspace(NamedTuple):
 
 
 @inlined
-def _split_values(columns, forest, split, start, stop, work):
-    """What a split compares with its threshold, for a block of rows, and its softness."""
+def _split_values(columns, forest, t, split, start, stop, work):
+    """What a split of tree t compares with its threshold, for a block of rows, and its softness."""
+    h = forest.h[t if forest.h.shape[0] > 1 else 0]
     if forest.weights.shape[1] > 0:
         x = work.projection[: stop - start]
         x[:] = 0.0
         for f in range(columns.shape[0]):
             add_scaled(x, forest.weights[split, f], columns[f, start:stop])
-        return x, forest.h[0]
+        return x, h[0]
     feature = forest.feature[split]
-    return columns[feature, start:stop], forest.h[feature]
+    return columns[feature, start:stop], h[feature if h.shape[0] > 1 else 0]
 
 
 @inlined
@@ -120,7 +134,7 @@ def _predict_block(columns, forest, values, t, start, stop, work):
                 fill(work.stack[top, k, :n], values[leaf, k])
             continue
         split -= 1
-        x, softness = _split_values(columns, forest, split, start, stop, work)
+        x, softness = _split_values(columns, forest, t, split, start, stop, work)
         threshold = forest.threshold[split]
         left, right = work.stack[top], work.stack[top - 1]
         if softness > 0.0:
@@ -147,7 +161,7 @@ def _route(columns, forest, t, start, stop, work):
     for i in range(forest.node_offset[t + 1] - offset):
         if forest.size[offset + i] == 1:
             continue
-        x, softness = _split_values(columns, forest, split, start, stop, work)
+        x, softness = _split_values(columns, forest, t, split, start, stop, work)
         threshold = forest.threshold[split]
         split += 1
         here = work.reach[i]

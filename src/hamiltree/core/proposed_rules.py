@@ -26,6 +26,7 @@ from .scan import (
     sweep_address,
     sweep_projection,
 )
+from .scan_bins import bins_address
 from .scan_data import ScanCalls, ScanModel, ScanWork
 from .scan_rows import set_sides
 
@@ -152,6 +153,7 @@ def connect(model: ScanModel, work: ScanWork, tree: Tree, rng: np.random.Generat
         columns=sweep_address(model, work, 0, 0, 0, 0.0, work.weights),
         weigh=_weigh_address(model, work, tree, 0, 0, 0, 0),
         draw=_draw_address(model, work, 0, rng),
+        bins=bins_address(model, work, 0, work.weights) if model.data.code.size else 0,
     )
     return model._replace(calls=calls)
 
@@ -167,6 +169,7 @@ def draw_rule_by_scan(model, work, tree, left, right, mode, rng):
 def draw_threshold_by_scan(model, work, tree, node, left, right, rng):
     """A new threshold for a node, its column kept; log density."""
     set_sides(model, work, tree, left, right)
+    work.bins.close[tree.feature[node]] = 1
     threshold, log_density = draw_threshold(model, work, tree.feature[node], rng)
     tree.threshold[node] = threshold
     return log_density
@@ -175,4 +178,5 @@ def draw_threshold_by_scan(model, work, tree, node, left, right, rng):
 @kernel
 def log_threshold_by_scan(model, work, tree, node, left, right):
     set_sides(model, work, tree, left, right)
+    work.bins.close[tree.feature[node]] = 1
     return log_threshold_density(model, work, tree.feature[node], tree.threshold[node])

@@ -52,9 +52,11 @@ class Block(NamedTuple):
     """[leaves, K]"""
     scalars: NDArray[np.float64]
     """[trees, len(SCALARS)]"""
+    h: NDArray[np.float64]
+    """[trees, 1 or p] where it is learned; [trees, 0] else."""
 
 
-def make_block(max_leaves: int, n_weights: int, n_values: int) -> Block:
+def make_block(max_leaves: int, n_weights: int, n_values: int, n_softness: int = 0) -> Block:
     """Room for 256 trees, unless they are large: then for as many as fit 16,384 leaves."""
     leaves = max(16_384, max_leaves)
     return Block(
@@ -66,6 +68,7 @@ def make_block(max_leaves: int, n_weights: int, n_values: int) -> Block:
         weights=np.zeros((leaves, n_weights)),
         leaf=np.zeros((leaves, n_values)),
         scalars=np.zeros((256, len(SCALARS))),
+        h=np.zeros((256, n_softness)),
     )
 
 
@@ -81,6 +84,7 @@ def drain(block: Block) -> Block:
         weights=block.weights[:splits].copy(),
         leaf=block.leaf[:leaves].copy(),
         scalars=block.scalars[:trees].copy(),
+        h=block.h[:trees].copy(),
     )
     block.filled[:] = 0
     return kept

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .jit import float_from_bits, inlined
@@ -188,6 +189,40 @@ def reach_root(reach, base, real, n):
         reach[r] = 0.0
 
 
+@intrinsic
+def column_block(typingctx: Any, columns: Any, f: Any, start: Any, stop: Any, spare: Any) -> Any:
+    """columns[f, start:stop], by way of ``spare`` where columns are stored as float32."""
+    stored = columns.dtype
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        whole = context.make_array(signature.args[0])(context, builder, args[0])
+        kind = signature.args[4]
+        room = context.make_array(kind)(context, builder, args[4])
+        _, n = cgutils.unpack_tuple(builder, whole.shape)
+        begin = builder.add(builder.mul(args[1], n), args[2])
+        source = builder.gep(whole.data, [begin])
+        length = builder.sub(args[3], args[2])
+        if stored != types.float64:
+            with cgutils.for_range(builder, length) as loop:
+                x = builder.load(builder.gep(source, [loop.index]))
+                wide = context.cast(builder, x, stored, types.float64)
+                builder.store(wide, builder.gep(room.data, [loop.index]))
+            source = room.data
+        view = context.make_array(kind)(context, builder)
+        context.populate_array(
+            view,
+            data=source,
+            shape=[length],
+            strides=[room.itemsize],
+            itemsize=room.itemsize,
+            meminfo=room.meminfo,
+            parent=room.parent,
+        )
+        return view._getvalue()
+
+    return spare(columns, types.intp, types.intp, types.intp, spare), codegen
+
+
 @inlined
 def route_block(columns, h, tree, start, stop, base, psi, reach, projection):
     """Route rows start:stop from the root, where ``reach_root`` put them, to the leaves."""
@@ -204,7 +239,7 @@ def route_block(columns, h, tree, start, stop, base, psi, reach, projection):
                 add_scaled(x, tree.weights[i, f], columns[f, start:stop])
         else:
             softness = h[tree.feature[i]]
-            x = columns[tree.feature[i], start:stop]
+            x = column_block(columns, tree.feature[i], start, stop, projection)
         here = rows_of(reach, base, i, n)
         go_right = rows_of(psi, base, i, n)
         left = rows_of(reach, base, i + 1, n)

@@ -24,15 +24,13 @@ from .hard_rules import UNIFORM, UNIT
 from .jit import inlined, kernel, never_inline, opaque
 from .priors import log_threshold
 from .routing import exp_clamped
-from .scan_data import FIFTHS, is_soft
+from .scan_bins import CLOSE_COLUMNS, TIE, call_bins
+from .scan_data import FIFTHS, LOGISTIC, PIECE, is_binned, is_soft
 from .scan_rows import groups_by_column, groups_by_projection, mark_rows
 from .scan_scores import all_right, move_group
 
-QUANTILES = tuple(math.log(q / (1 - q)) for q in (0.1, 0.3, 0.5, 0.7, 0.9))
 PRIOR_SHARE = 0.05
 """Of the draws of a feature, and of a cell within it."""
-PIECE = 1.5
-"""A gap between values is cut into pieces of about so many h near its ends."""
 
 
 # ------------------------------------------------------------------ cells of a column
@@ -94,7 +92,7 @@ def sweep_soft(model, work, n_groups, h):
                     high = before + edge * (k + 1) if k < 2 else x - edge * (pieces - k - 1)
                 middle = 0.5 * (low + high)
                 for j in range(FIFTHS):
-                    beyond = middle + h * QUANTILES[j]
+                    beyond = middle + h * LOGISTIC[j]
                     at = work.pointer[j]
                     while at < n_groups and work.group_x[at] < beyond:
                         score += move_group(model, work, table, at, FIFTHS)
@@ -199,13 +197,16 @@ def sweep_apart(model, work, first, stop, feature, threshold, weights):
     cells, top, total, widths = 0, 0.0, 0.0, 0.0
     density = 0.0
     for f in range(first, stop):
-        if f < 0:
-            groups = groups_by_projection(model, work, weights)
-            h, soft = model.h[0], model.h[0] > 0.0
+        if is_binned(model.data):
+            cells = call_bins(model.calls.bins, (model, work, f, weights))
         else:
-            groups = groups_by_column(model, work, f)
-            h, soft = model.h[f], model.kind == UNIT and is_soft(model, f)
-        cells = sweep_soft(model, work, groups, h) if soft else sweep_hard(model, work, groups)
+            if f < 0:
+                groups = groups_by_projection(model, work, weights)
+                h, soft = model.h[0], model.h[0] > 0.0
+            else:
+                groups = groups_by_column(model, work, f)
+                h, soft = model.h[f], model.kind == UNIT and is_soft(model, f)
+            cells = sweep_soft(model, work, groups, h) if soft else sweep_hard(model, work, groups)
         top, total, widths = weigh_cells(model, work, cells)
         if f >= 0:
             # the prior of the rules gives a column mass 1, however its cells are spread
@@ -226,11 +227,35 @@ PROJECTION = np.int64(-1)
 
 @inlined
 def sweep_columns(model, work, first, stop, feature, threshold):
-    mark_rows(work, 1)
+    binned = is_binned(model.data)
+    if not binned:
+        mark_rows(work, 1)
     arguments = (model, work, first, stop, feature, threshold, work.weights)
     result = _sweep(model.calls.columns, arguments)
-    mark_rows(work, 0)
+    if not binned:
+        mark_rows(work, 0)
     return result
+
+
+@inlined
+def sweep_closely(model, work, feature, threshold, density):
+    """Look closely at the columns that are best so far; the density of the rule with that."""
+    close = work.bins.close
+    p = close.shape[0]
+    for f in range(p):
+        close[f] = 0
+    for _ in range(min(CLOSE_COLUMNS, p)):
+        best = -1
+        for f in range(p):
+            if close[f] == 0 and (best < 0 or work.log_total[f] > work.log_total[best] + TIE):
+                best = f
+        close[best] = 1
+    for f in range(p):
+        if close[f] == 1:
+            _, _, _, found = sweep_columns(model, work, f, f + 1, feature, threshold)
+            if f == feature:
+                density = found
+    return density
 
 
 @inlined
@@ -250,7 +275,10 @@ def scan(model, work, feature, threshold):
     never_inline()
     p = model.data.columns.shape[0]
     prior = model.prior
+    work.bins.close[:] = 0
     _, _, _, density = sweep_columns(model, work, np.int64(0), np.int64(p), feature, threshold)
+    if is_binned(model.data):
+        density = sweep_closely(model, work, feature, threshold, density)
     top_total = -np.inf
     available = 0.0
     for f in range(p):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .bins import MAX_BINS, QUANTILES, WINDOW_CELLS, BinWork, bin_columns, make_bin_work
 from .hard_rules import UNIT
 from .jit import inlined
 from .priors import TreePrior
 
-FIFTHS = 5
+FIFTHS = QUANTILES
 """Where splits are soft, rows are counted in fifths, see ``scan``."""
+LOGISTIC = tuple(math.log(q / (1 - q)) for q in (0.1, 0.3, 0.5, 0.7, 0.9))
+"""The quantiles that these fifths stand for."""
+PIECE = 1.5
+"""Soft splits: a gap between values is cut into pieces of about so many h near its ends."""
 TABLE_ROWS = 20_000
 """Up to so many rows, functions of counts are looked up in tables."""
 BINS = 512
@@ -48,6 +54,13 @@ class ScanData(NamedTuple):
     """[n]; class, 0 for regression."""
     y: NDArray[np.float64]
     """[n]; target less the prior mean of a leaf; [0] for classification."""
+    code: NDArray[np.uint8]
+    """[p, n] where columns are binned, with ``order``, ``level``, ``value`` and ``cut`` empty; else
+    [p, 0]. A row's bin: how many values of ``grid`` are smaller."""
+    grid: NDArray[np.float64]
+    """[p, MAX_BINS] or [p, 0]; bin b ends with value b."""
+    n_bins: NDArray[np.int64]
+    """[p]; as many as there are distinct values, where they are at most MAX_BINS."""
 
 
 class ScanCalls(NamedTuple):
@@ -56,6 +69,8 @@ class ScanCalls(NamedTuple):
     columns: int
     weigh: int
     draw: int
+    bins: int
+    """0 where columns are not binned: then it is not compiled."""
 
 
 class ScanModel(NamedTuple):
@@ -79,7 +94,7 @@ class ScanModel(NamedTuple):
     """[p]; the model's own array."""
     power: NDArray[np.float64]
     """[1]; the model's own array."""
-    calls: ScanCalls = ScanCalls(0, 0, 0)
+    calls: ScanCalls = ScanCalls(0, 0, 0, 0)
     """Filled by ``proposed_rules.connect``."""
 
 
@@ -96,7 +111,8 @@ class ScanWork(NamedTuple):
     """[n, 4]; the leaf a row goes to when it goes left, and right (leaves of the left side are
     numbered first), its class, and 1."""
     key: NDArray[np.int32]
-    """[n]; one number for the first three."""
+    """[n]; one number for the first three. Binned: of the k-th row of the node, the leaf it goes to
+    on the left, times 65,536, plus the one on the right."""
     leaf_id: NDArray[np.int64]
     """[capacity]"""
     path: NDArray[np.int64]
@@ -148,6 +164,7 @@ class ScanWork(NamedTuple):
     """[1]"""
     weights: NDArray[np.float64]
     """[p] for HMC-DFI, [0] else."""
+    bins: BinWork
 
 
 def make_scan_data(
@@ -155,8 +172,35 @@ def make_scan_data(
     rows: NDArray[np.int64],
     label: NDArray[np.int64],
     y: NDArray[np.float64],
+    *,
+    binned: bool = False,
 ) -> ScanData:
-    p, n = columns.shape
+    """``binned`` needs rows in the order of their labels, and the prior UNIT."""
+    p = columns.shape[0]
+    empty = np.zeros((p, 0))
+    data = ScanData(
+        columns=columns,
+        rows=rows.astype(np.int32),
+        order=empty.astype(np.int32),
+        level=empty.astype(np.int32),
+        n_levels=np.zeros(p, np.int64),
+        value=empty,
+        cut=empty,
+        label=label.astype(np.int32),
+        y=y,
+        code=empty.astype(np.uint8),
+        grid=empty,
+        n_bins=np.zeros(p, np.int64),
+    )
+    if not binned:
+        return _with_sorted_columns(data)
+    code, grid, n_bins, n_levels = bin_columns(columns, data.rows)
+    return data._replace(code=code, grid=grid, n_bins=n_bins, n_levels=n_levels)
+
+
+def _with_sorted_columns(data: ScanData) -> ScanData:
+    p, n = data.columns.shape
+    columns, rows = data.columns, data.rows
     order = np.empty((p, len(rows)), np.int32)
     level = np.zeros((p, n), np.int32)
     values = []
@@ -173,31 +217,25 @@ def make_scan_data(
         middle = distinct + 0.5 * (above - distinct)
         value[f, : len(distinct)] = distinct
         cut[f, : len(distinct)] = np.where(middle < above, middle, distinct)
-    return ScanData(
-        columns,
-        rows.astype(np.int32),
-        order,
-        level,
-        n_levels,
-        value,
-        cut,
-        label.astype(np.int32),
-        y,
-    )
+    return data._replace(order=order, level=level, n_levels=n_levels, value=value, cut=cut)
 
 
 def make_scan_work(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWork:
     data = model.data
     p, n = data.columns.shape
+    binned = data.code.shape[1] > 0
     rows = len(data.rows)
+    moved = 1 if binned else rows  # rows that move one by one, or in groups
     classes = len(model.class_prior)
-    tabled = rows if rows <= TABLE_ROWS else 0
-    cells = FIFTHS * (rows + 1) if model.kind == UNIT else rows + 1
+    tabled = rows if rows <= TABLE_ROWS and not binned else 0
+    cells = FIFTHS * (moved + 1) if model.kind == UNIT else moved + 1
+    if binned:
+        cells = FIFTHS * (MAX_BINS + 1) + WINDOW_CELLS
     work = ScanWork(
         rows=np.zeros(rows, np.int32),
         n_rows=np.zeros(1, np.int64),
-        member=np.zeros(n, np.int32),
-        place=np.ones((n, 4), np.int32),
+        member=np.zeros(0 if binned else n, np.int32),
+        place=np.ones((1 if binned else n, 4), np.int32),
         key=np.zeros(n, np.int32),
         leaf_id=np.zeros(2 * max_leaves + 1, np.int64),
         path=np.zeros(max_leaves + 1, np.int64),
@@ -207,12 +245,12 @@ def make_scan_work(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWor
         sums=np.zeros((2, max_leaves + 2, 2)),
         score=np.zeros(max_leaves + 2),
         start=np.zeros(1),
-        group_x=np.zeros(rows),
-        group_cut=np.zeros(rows),
-        group_place=np.zeros((rows, 4), np.int32),
-        group_sums=np.zeros((rows if classes == 0 else 0, 2)),
-        histogram=np.zeros(max(rows, BINS + 1), np.int32),
-        histogram_sums=np.zeros((rows if classes == 0 else 0, 2)),
+        group_x=np.zeros(moved),
+        group_cut=np.zeros(moved),
+        group_place=np.zeros((moved, 4), np.int32),
+        group_sums=np.zeros((moved if classes == 0 else 0, 2)),
+        histogram=np.zeros(max(moved, BINS + 1), np.int32),
+        histogram_sums=np.zeros((moved if classes == 0 else 0, 2)),
         low=np.zeros(cells),
         high=np.zeros(cells),
         weight=np.zeros(cells),
@@ -226,8 +264,14 @@ def make_scan_work(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWor
         feature=np.zeros(1, np.int64),
         cutpoint=np.zeros(1),
         weights=np.zeros(n_weights),
+        bins=make_bin_work(p, rows if binned else 0, classes, max_leaves, n_weights),
     )
     return work
+
+
+@inlined
+def is_binned(data):
+    return data.code.shape[1] > 0
 
 
 @inlined

@@ -8,7 +8,7 @@ from .buffers import CLASSES
 from .hard_rules import UNIFORM
 from .jit import inlined, kernel, never_inline
 from .nodes import path_to
-from .scan_data import BINS
+from .scan_data import BINS, is_binned
 from .scan_scores import all_right
 
 NEW_LEAF = np.int64(-1)
@@ -90,23 +90,32 @@ def set_sides(model, work, tree, left, right):
             work.members[1, leaf, m] = 0
         work.sums[1, leaf, 0] = 0.0
         work.sums[1, leaf, 1] = 0.0
+    binned = is_binned(data)
+    segment = work.bins.segment
+    segment[:] = 0
     for k in range(work.n_rows[0]):
         row = work.rows[k]
         label = data.label[row]
         to_left = leaf_of(model, work, tree, left, row)
         to_right = leaf_of(model, work, tree, right, row)
         to = n_left + to_right
-        place = work.place[row]
-        place[0] = to_left
-        place[1] = to
-        place[2] = label
-        work.key[row] = (to_left * n_right + to_right) * classes + label
+        if binned:
+            segment[label + 1] += 1
+            work.key[k] = (to_left << 16) + to_right
+        else:
+            place = work.place[row]
+            place[0] = to_left
+            place[1] = to
+            place[2] = label
+            work.key[row] = (to_left * n_right + to_right) * classes + label
         work.total[1, to] += 1
         if model.leaf == CLASSES:
             work.members[1, to, label] += 1
         else:
             work.sums[1, to, 0] += data.y[row]
             work.sums[1, to, 1] += data.y[row] * data.y[row]
+    for m in range(classes):
+        segment[m + 1] += segment[m]
     work.start[0] = all_right(model, work, work.by_rows, 1)
 
 

@@ -59,16 +59,18 @@ class Plan(NamedTuple):
     max_depth: int
     n_warmup: int
     h_warmup: NDArray[np.float64]
-    """[n_warmup]; softness during warm-up (exact adaptation)."""
+    """[n_warmup, p], or [n_warmup, 1] for all columns alike; softness in warm-up (exact
+    adaptation), as are the next two."""
     window_end: NDArray[np.bool_]
     """[n_warmup]; renew the masses after this iteration."""
     h_adapt: NDArray[np.float64]
-    """[adapt_steps]; softness within a transition (the paper's adaptation)."""
+    """[adapt_steps, p or 1]; within a transition (the paper's adaptation)."""
     adapt_slow: NDArray[np.bool_]
     """[adapt_steps]; inside the slow windows, where the mass is learnt."""
     adapt_end: NDArray[np.bool_]
     """[adapt_steps]; a slow window ends after this step."""
-    h_final: float
+    h_final: NDArray[np.float64]
+    """[p or 1]; after it."""
     sweep: NDArray[np.int64]
     """Informed moves an iteration, see ``exploring``."""
     keep: bool
@@ -123,11 +125,14 @@ U, BEFORE, INVERSE_MASS, RUNNING_MEAN, RUNNING_SQUARES = 0, 1, 2, 3, 4
 
 @inlined
 def set_h(model, h):
-    """Change the softness; True where that changed the model."""
-    if model.h[0] == h:
-        return False
-    model.h[:] = h
-    return True
+    """Change the softness, to one a column or to one for all; True where that changed it."""
+    changed = False
+    for f in range(model.h.shape[0]):
+        wanted = h[f if h.shape[0] > 1 else 0]
+        if model.h[f] != wanted:
+            model.h[f] = wanted
+            changed = True
+    return changed
 
 
 @inlined
@@ -273,8 +278,8 @@ _sweep, _sweep_address = opaque(informed_sweep)
 
 
 @inlined
-def sweep_moves(state, plan, phase, rng):
-    """Informed moves from the state; it moves."""
+def sweep_moves(state, sweep, phase, rng):
+    """These informed moves from the state; it moves."""
     state.log_like[0] = _sweep(
         state.calls.sweep,
         (
@@ -284,7 +289,7 @@ def sweep_moves(state, plan, phase, rng):
             state.tree,
             state.proposal,
             state.work,
-            plan.sweep,
+            sweep,
             state.log_like[0],
             state.informed_tally[phase],
             rng,

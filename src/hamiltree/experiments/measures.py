@@ -10,7 +10,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error
 
-from ..core.predict import Forest, most_likely_leaf, tree_predictions
+from ..core.predict import most_likely_leaf, tree_predictions
 from ..datasets import Split
 from ..draws import FloatArray, RunInfo
 from ..posterior import Posterior
@@ -49,7 +49,7 @@ def leaf_mean_predictions(posterior: Posterior, split: Split, X: FloatArray) -> 
     The classical methods integrate the means out, so that a tree has them, not draws of them.
     """
     to_unit, user = posterior.preprocessing.to_unit, posterior.preprocessing.y_to_user
-    forest = forest_of(posterior)
+    forest = posterior.forest
     n_trees, most = posterior.weights.size, int(posterior.n_leaves.max())
     first = most * np.arange(n_trees)[:, None]
     leaf = first + most_likely_leaf(forest, to_unit(split.X), 1)
@@ -161,17 +161,12 @@ def log_density(posterior: Posterior, X: FloatArray, y: NDArray[Any]) -> FloatAr
     if own.shape[1] == 0:
         sd = posterior.sigma.reshape(-1, 1)
     else:
-        in_model = tree_predictions(forest_of(posterior), own, columns, 1)[..., 0]
+        in_model = tree_predictions(posterior.forest, own, columns, 1)[..., 0]
         sd = posterior.preprocessing.sd_to_user(in_model)
     with np.errstate(divide="ignore"):  # particles may have no weight at all
         log_weights = np.log(posterior.weights.reshape(-1, 1))
     density: FloatArray = logsumexp(log_weights + norm.logpdf(y, means, sd), axis=0)
     return density
-
-
-def forest_of(posterior: Posterior) -> Forest:
-    d = posterior.draws
-    return Forest(d.node_offset, d.size, d.feature, d.threshold, d.weights, d.h)
 
 
 def _monitored(posterior: Posterior, X: FloatArray) -> NDArray[np.float32]:

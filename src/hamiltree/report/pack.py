@@ -25,6 +25,8 @@ def pack_forest(
     """
     trees = [*draws, *featured]
     ends = np.cumsum([len(tree.size) for tree in trees])
+    # Of each tree where h was learned, otherwise of all.
+    softness = np.stack([tree.h for tree in (trees if drawn.draws.h_learned else trees[:1])])
     arrays = {
         "nodeOffset": _packed("i4", [0, *ends]),
         "size": _packed("i4", _joined([tree.size for tree in trees])),
@@ -33,6 +35,7 @@ def pack_forest(
         "weights": _packed("f8", _joined([tree.weights for tree in trees])),
         "leaf": _packed("f8", _joined([tree.leaf for tree in trees])),
         "sampledLeaf": _packed("f8", [] if sampled is None else sampled),
+        "h": _packed("f8", softness),
         "sigma": _packed("f8", drawn.draws.sigma),
         # What is only shown, and NaN where only training data, which are missing, could tell:
         "rows": _packed("f4", _joined([_or_nan(t.n_rows, len(t.size)) for t in trees])),
@@ -45,7 +48,7 @@ def pack_forest(
         "nDraws": len(draws),
         "ruleColumns": trees[0].weights.shape[1],
         "leafWidth": trees[0].leaf.shape[1],
-        "h": drawn.draws.h,
+        "softnesses": softness.shape[1],
         "classPrior": np.broadcast_to(drawn.settings.class_prior, n_classes) if n_classes else [],
     }
 
@@ -56,7 +59,8 @@ def bytes_of_a_tree(posterior: Posterior) -> float:
     width = posterior.draws.leaf.shape[1]
     a_leaf = 4 + 8 * width + (8 * width + 8 * width if posterior.n_classes else 8) + 4
     a_split = 4 + 4 + 8 + 4 + 4 + 8 * posterior.draws.weights.shape[1]
-    return (leaves * a_leaf + (leaves - 1) * a_split + 20) * 4 / 3
+    own_h = 8 * len(posterior.preprocessing.used) if posterior.draws.h_learned else 0
+    return (leaves * a_leaf + (leaves - 1) * a_split + own_h + 20) * 4 / 3
 
 
 def _packed(kind: str, values: ArrayLike) -> dict[str, str]:

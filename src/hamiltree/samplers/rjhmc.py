@@ -8,14 +8,25 @@ derivation holds although neither composition is reversible by itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import informed
+from ..core import bins, informed
 from ..core.adaptation import AVERAGER, end_window, freeze, h_schedule, make_tuning, window_masks
-from ..core.buffers import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work, make_data, make_work
+from ..core.buffers import (
+    CLASSES,
+    COLLAPSED,
+    MEANS,
+    Columns,
+    Data,
+    LeafPrior,
+    Work,
+    make_data,
+    make_work,
+)
 from ..core.hard_rules import UNIT
 from ..core.jit import inlined, kernel
 from ..core.jumps import GROW, PRUNE, STAY, propose_jump
@@ -50,7 +61,10 @@ from ..core.sides import (
 from ..core.target import Model, likelihood, make_model, tempered
 from ..settings import Settings
 from .common import sweep_of, tree_prior_of
+from .softness import first_softness_of, softness_of
 
+MAX_NUTS_DEPTH, WEIGHED_NUTS_DEPTH = 10, 6
+ROWS_A_STEP = 2**22
 MOVES = {
     "grow": GROW,
     "prune": PRUNE,
@@ -75,7 +89,7 @@ def one_iteration(state, plan, phase, rng):
     """
     model, tree, proposal, tally = state.model, state.tree, state.proposal, state.tally[phase]
     if plan.sweep.shape[0] > 0:
-        sweep_moves(state, plan, phase, rng)
+        sweep_moves(state, plan.sweep, phase, rng)
     start = log_posterior(model, tree, state.log_like[0])
     copy_tree(tree, proposal)
     log_like = state.log_like[0]
@@ -109,13 +123,32 @@ def one_iteration(state, plan, phase, rng):
     return info, step
 
 
+@inlined
+def begin(state, rng):
+    """The first tree of a chain."""
+    draw_small_tree(state.model.prior, state.model.leaf_prior, state.tree, rng)
+    state.log_like[0] = likelihood(state.model, state.tree, state.work)
+
+
+@inlined
+def record_draw(state, block, info, step, rng):
+    """Write the tree and what NUTS did; returns the row of its scalars."""
+    row = record_tree(state.model, state.tree, state.work, block, rng)
+    stats = block.scalars[row, FIRST_STAT:]
+    stats[0] = 1.0 if info.divergent else 0.0
+    stats[1] = info.depth
+    stats[2] = step
+    stats[3] = info.accept_stat
+    stats[4] = info.n_gradients
+    return row
+
+
 @kernel
 def advance(state, plan, block, n, rng):
     """Up to n iterations, fewer when the block is full; returns how many."""
     model = state.model
     if state.iteration[0] == 0 and n > 0:
-        draw_small_tree(model.prior, model.leaf_prior, state.tree, rng)
-        state.log_like[0] = likelihood(model, state.tree, state.work)
+        begin(state, rng)
     for done in range(n):
         t = state.iteration[0]
         phase = WARMUP if t < plan.n_warmup else SAMPLING
@@ -131,13 +164,7 @@ def advance(state, plan, block, n, rng):
             if plan.window_end[t]:
                 end_window(state.tuning)
         elif plan.keep:
-            row = record_tree(model, state.tree, state.work, block, rng)
-            stats = block.scalars[row, FIRST_STAT:]
-            stats[0] = 1.0 if info.divergent else 0.0
-            stats[1] = info.depth
-            stats[2] = step
-            stats[3] = info.accept_stat
-            stats[4] = info.n_gradients
+            record_draw(state, block, info, step, rng)
         state.iteration[0] = t + 1
     return n
 
@@ -154,11 +181,13 @@ class RJHMC:
     settings: Settings
     n_classes: int
     n_warmup: int
+    h: NDArray[np.float64]
+    """[p]; softness of each column after warm-up, or where learning it starts."""
 
     @classmethod
     def build(
         cls,
-        columns: NDArray[np.float64],
+        columns: Columns,
         y: NDArray[np.generic],
         n_classes: int,
         settings: Settings,
@@ -166,14 +195,28 @@ class RJHMC:
     ) -> RJHMC:
         data = make_data(columns, y, n_classes)
         scan_data = sorted_columns(data, settings)
-        return cls(data, scan_data, settings, n_classes, n_warmup)
+        h = softness_of(data.columns, settings)  # rows that pad the columns are 0, as some row is
+        return cls(data, scan_data, settings, n_classes, n_warmup, h)
 
     def start(self, rng: np.random.Generator) -> RJHMCChain:
         return RJHMCChain(self, rng)
 
     @property
-    def h(self) -> NDArray[np.float64]:
-        return np.full(self.data.columns.shape[0], float(self.settings.h))
+    def max_nuts_depth(self) -> int:
+        """As set; otherwise the gradients of a step together see at most ROWS_A_STEP rows.
+
+        Large data are not long in finding the thresholds, and a scan costs what a gradient does.
+        Beside informed moves that draw weights, trajectories that follow them to their end cost
+        more than they bring.
+        """
+        settings = self.settings
+        if settings.max_nuts_depth is not None:
+            return settings.max_nuts_depth
+        weighed = settings.method == "hmc-dfi" and settings.moves == "informed"
+        most = WEIGHED_NUTS_DEPTH if weighed else MAX_NUTS_DEPTH
+        if self.data.n_rows <= bins.BINNED_ROWS:
+            return most
+        return min(max(int(np.log2(ROWS_A_STEP / self.data.n_rows)), 3), most)
 
 
 class RJHMCChain:
@@ -181,7 +224,7 @@ class RJHMCChain:
 
     def __init__(self, sampler: RJHMC, rng: np.random.Generator, keep: bool = True) -> None:
         self.rng = rng
-        self.plan = make_plan(sampler.settings, sampler.n_warmup)._replace(keep=keep)
+        self.plan = make_plan(sampler)._replace(keep=keep)
         state = make_state(sampler)
         scans = connect(state.scan_model, state.scan_work, state.tree, rng)
         self.state = with_calls(state._replace(scan_model=scans), self.plan, rng)
@@ -194,12 +237,9 @@ class RJHMCChain:
 
     def advance(self, n: int) -> list[Block]:
         """Run n iterations; returns the draws made, in one piece or several."""
-        pieces: list[Block] = []
-        while n > 0:
-            n -= advance(self.state, self.plan, self.block, n, self.rng)
-            if self.block.filled[0] > 0:
-                pieces.append(drain(self.block))
-        return pieces
+        return in_blocks(
+            lambda left: advance(self.state, self.plan, self.block, left, self.rng), self.block, n
+        )
 
     def compile(self) -> None:
         """Compile, or load what was compiled before, without moving the chain."""
@@ -221,6 +261,16 @@ class RJHMCChain:
         }
 
 
+def in_blocks(advance_by: Callable[[int], int], block: Block, n: int) -> list[Block]:
+    """Advance by n iterations in all; the block is drained whenever it is full, and at the end."""
+    pieces: list[Block] = []
+    while n > 0:
+        n -= advance_by(n)
+        if block.filled[0] > 0:
+            pieces.append(drain(block))
+    return pieces
+
+
 def sorted_columns(data: Data, settings: Settings) -> ScanData:
     """What the scans need of the data; of one row where nothing is scanned."""
     rows = np.concatenate(
@@ -231,11 +281,15 @@ def sorted_columns(data: Data, settings: Settings) -> ScanData:
         label[data.block[b] : data.block[b + 1]] = code
     if not sweep_of(settings):
         rows = rows[:1]
-    return make_scan_data(data.columns, rows, label, data.y - settings.mu_prior[0])
+    y = data.y - settings.mu_prior[0]
+    return make_scan_data(data.columns, rows, label, y, binned=len(rows) > bins.BINNED_ROWS)
 
 
-def make_plan(settings: Settings, n_warmup: int) -> Plan:
-    h_init = settings.h if settings.h_init is None else settings.h_init
+def make_plan(sampler: RJHMC) -> Plan:
+    settings, n_warmup = sampler.settings, sampler.n_warmup
+    first, final = first_softness_of(sampler.h, settings), sampler.h
+    if (first == first[0]).all() and (final == final[0]).all():
+        first, final = first[:1], final[:1]
     warm_probs = settings.warmup_move_probs or settings.move_probs
     steps = settings.adapt_steps if settings.adapt == "transition" else 0
     _, window_end = window_masks(n_warmup)
@@ -248,14 +302,14 @@ def make_plan(settings: Settings, n_warmup: int) -> Plan:
         probs=np.array([warm_probs, settings.move_probs], np.float64),
         biased=np.array([settings.warmup_acceptance == "biased", settings.acceptance == "biased"]),
         target_accept=settings.target_accept,
-        max_depth=settings.max_nuts_depth,
+        max_depth=sampler.max_nuts_depth,
         n_warmup=n_warmup,
-        h_warmup=h_schedule(n_warmup, h_init, settings.h),
+        h_warmup=h_schedule(n_warmup, first, final),
         window_end=window_end,
-        h_adapt=h_schedule(steps, h_init, settings.h),
+        h_adapt=h_schedule(steps, first, final),
         adapt_slow=adapt_slow,
         adapt_end=adapt_end,
-        h_final=float(settings.h),
+        h_final=final.copy(),
         sweep=np.array([informed.NAMES.index(name) for name in sweep_of(settings)], np.int64),
         keep=True,
         prior_moves=settings.moves == "prior",
@@ -279,7 +333,7 @@ def model_of(sampler: RJHMC, tree: Tree, work: Work) -> Model:
         sigma_scale=float(settings.sigma_prior[1]),
     )
     prior = tree_prior_of(p, settings)
-    h = np.full(p, float(settings.h))
+    h = sampler.h.copy()  # a chain's own: it moves
     power = float(settings.likelihood_power)
     centre = np.zeros(0)  # the paper's coordinates
     if settings.method == "hmc-dfi" and settings.moves == "informed":
@@ -326,7 +380,7 @@ def make_state(sampler: RJHMC) -> State:
         scan_model=scan_model,
         scan_work=make_scorer(scan_model, capacity, n_weights),
         rule_work=make_rule_work(capacity, p),
-        nuts_work=make_nuts_work(largest, settings.max_nuts_depth),
+        nuts_work=make_nuts_work(largest, sampler.max_nuts_depth),
         vectors=np.zeros((5, largest)),
         places=np.zeros((2, largest), np.int64),
         averager=np.zeros(AVERAGER),

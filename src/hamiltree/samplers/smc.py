@@ -155,6 +155,7 @@ class SMCChain:
             weights=np.zeros((splits, 0)),
             leaf=np.zeros((leaves, n_values(table.leaf_model))),
             scalars=np.zeros((n, len(SCALARS))),
+            h=np.zeros((n, 0)),
         )
         work = np.zeros((2, particles.node.shape[1]), np.int64)
         nothing = np.zeros(n_stats(table.leaf_model))

@@ -21,14 +21,19 @@ function makeForest(data) {
       Math.min(Math.max((row[j] - column.minimum) / column.span, -FAR), FAR));
   }
 
-  function goesToNo(split, unit) {
+  /** Softness of tree t on a used column; there is one row of it, or one a tree. */
+  function softness(t, column) {
+    const tree = forest.h.length > packed.softnesses ? t : 0;
+    return forest.h[tree * packed.softnesses + column];
+  }
+
+  function goesToNo(t, split, unit) {
     let x = 0;
-    let h = packed.h[0];
+    const h = softness(t, oblique ? 0 : feature[split]);
     if (oblique) {
       for (let j = 0; j < unit.length; j += 1) x += weights[split * unit.length + j] * unit[j];
     } else {
       x = unit[feature[split]];
-      h = packed.h[feature[split]];
     }
     const distance = x - threshold[split];
     if (h === 0) return distance > 0 ? 1 : 0;
@@ -44,7 +49,7 @@ function makeForest(data) {
     let split = (first - t) / 2;
     for (let i = 0; i < n; i += 1) {
       if (size[first + i] === 1) continue;
-      const toNo = reached[i] * goesToNo(split, unit);
+      const toNo = reached[i] * goesToNo(t, split, unit);
       reached[i + 1] = reached[i] - toNo;
       reached[i + 1 + size[first + i + 1]] = toNo;
       split += 1;
@@ -136,7 +141,7 @@ function makeForest(data) {
         number += 1;
         return node;
       }
-      describeSplit(node, split);
+      describeSplit(node, t, split);
       split += 1;
       node.yes = visit(i + 1, node, "yes");
       node.no = visit(i + 1 + size[first + i + 1], node, "no");
@@ -147,13 +152,13 @@ function makeForest(data) {
     return all;
   }
 
-  function describeSplit(node, split) {
+  function describeSplit(node, t, split) {
     node.certainty = forest.certainty[split];
     if (!oblique) {
       const column = columns[feature[split]];
       node.column = column;
       node.threshold = column.minimum + threshold[split] * column.span;
-      node.h = packed.h[feature[split]] * column.span;
+      node.h = softness(t, feature[split]) * column.span;
       return;
     }
     // sum_j w_j (x_j - minimum_j) / span_j <= tau, with the x_j freed of their shift and scale
@@ -162,7 +167,7 @@ function makeForest(data) {
     node.threshold = node.terms.reduce(
       (sum, term) => sum + term.weight * term.column.minimum, threshold[split]);
     node.terms.sort((a, b) => b.share - a.share);
-    node.h = packed.h[0];
+    node.h = softness(t, 0);
   }
 
   return { predict, nodes, reach: (t, row) => reach(t, toUnit(row)), nDraws: packed.nDraws };

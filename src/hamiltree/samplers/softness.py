@@ -1,0 +1,52 @@
+"""h as one number a used column: as given, or chosen from the spacing of the data."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..settings import Settings
+
+SHARE_OF_GAP = 1 / 8
+"""A cut midway between two typical neighbours then sends 98 % of each its own way."""
+SMALLEST, LARGEST = 0.001, 0.05
+"""Where values are dense h is a thousandth of the range, and where they are few a twentieth."""
+NOISE = 1e-9
+"""Values that are closer, as a share of the range, differ by rounding."""
+
+
+def softness_of(columns: NDArray[np.float64], settings: Settings) -> NDArray[np.float64]:
+    """[p]; softness of each column, or where learning it starts; ``columns`` [p, n], 0 to 1."""
+    p = len(columns)
+    if isinstance(settings.h, str):
+        if settings.h == "auto":
+            return auto_softness(columns, settings.h_by_feature)
+        return np.full(p, settings.h_prior[0])
+    return np.broadcast_to(np.asarray(settings.h, np.float64), p).copy()
+
+
+def first_softness_of(final: NDArray[np.float64], settings: Settings) -> NDArray[np.float64]:
+    """[p]; softness at the start of warm-up."""
+    if settings.h_init is None:
+        return final.copy()
+    return np.broadcast_to(np.asarray(settings.h_init, np.float64), len(final)).copy()
+
+
+def auto_softness(columns: NDArray[np.float64], by_feature: bool) -> NDArray[np.float64]:
+    """[p]; an eighth of the median gap between neighbouring distinct values, within limits.
+
+    One for all columns is the median of theirs, those of two values left aside: these say nothing
+    about how exact a number is.
+    """
+    gaps = np.array([_median_gap(column) for column in columns])
+    own = np.clip(SHARE_OF_GAP * gaps, SMALLEST, LARGEST)
+    if by_feature:
+        return own
+    telling = own[gaps < 1.0]
+    return np.full(len(own), np.median(telling) if len(telling) else LARGEST)
+
+
+def _median_gap(column: NDArray[np.float64]) -> float:
+    gaps = np.diff(np.unique(column))
+    gaps = gaps[gaps > NOISE]
+    return float(np.median(gaps)) if len(gaps) else 1.0

@@ -1,0 +1,96 @@
+"""A chain brought to the state of another goes on as that one does, bit for bit, at any moment."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hamiltree.building import Problem, build_sampler
+from hamiltree.chain_state import capture, restore
+from hamiltree.core import nodes
+from hamiltree.gathering import gather, joined, parted, stats_of
+from hamiltree.run import Chains
+from hamiltree.settings import resolve
+
+from .reference.model import TOYS
+from .resuming import METHODS, TASKS, arrays_of, same_arrays
+
+N_WARMUP = 60
+
+
+def sampler_of(kind: str, task: str):
+    toy = TOYS[TASKS[task]]()
+    problem = Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
+    parameters = {"max_leaves": 6, "h": 0.1, **METHODS[kind]}
+    settings = resolve(parameters.pop("preset", None), parameters)
+    return problem, settings, build_sampler(problem, settings, N_WARMUP, 40)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("kind", METHODS)
+def test_a_restored_chain_goes_on_as_the_other(kind, task, seed):
+    _, _, sampler = sampler_of(kind, task)
+    chain = sampler.start(np.random.default_rng(seed))
+    # in the middle of adaptation windows, at their ends, across the end of warm-up, in sampling
+    for steps in (1, 6, 13, 34, 3, 2, 3, 20):
+        other = sampler.start(np.random.default_rng(seed + 1))
+        other.advance(7)  # a chain that has been elsewhere
+        if kind == "smc" and getattr(other, "finished", False):
+            other = sampler.start(np.random.default_rng(seed + 1))
+        restore(other, capture(chain))
+        assert same_arrays(capture(other), capture(chain))
+        one, two = chain.advance(steps), other.advance(steps)
+        assert len(one) == len(two)
+        for a, b in zip(one, two, strict=True):
+            assert same_arrays(a._asdict(), b._asdict())
+        assert same_arrays(capture(other), capture(chain))
+        assert chain.tally() == other.tally()
+
+
+def test_a_state_is_a_copy_without_the_data_and_without_scratch(seed):
+    _, _, sampler = sampler_of("hmc-df", "classification")
+    chain = sampler.start(np.random.default_rng(seed))
+    chain.advance(5)
+    state = capture(chain)
+    before = {name: array.copy() for name, array in state.items()}
+    chain.advance(5)
+    assert same_arrays(state, before)
+    assert not same_arrays(state, capture(chain))
+    fields = {f"state.tree.{name}" for name in nodes.Tree._fields}
+    assert fields | {"rng", "state.model.h", "state.tuning.averager", "state.iteration"} <= set(
+        state
+    )
+    assert not [name for name in state if "data" in name or "work" in name or "block" in name]
+
+
+def test_the_state_of_another_sampler_is_refused(seed):
+    _, _, sampler = sampler_of("hmc-df", "classification")
+    _, _, other = sampler_of("cgm", "classification")
+    chain = sampler.start(np.random.default_rng(seed))
+    state = capture(chain)
+    with pytest.raises(ValueError, match="does not fit this sampler"):
+        restore(other.start(np.random.default_rng(seed)), state)
+    with pytest.raises(ValueError, match="has extra, which this sampler has not"):
+        restore(chain, {**state, "extra": np.zeros(1)})
+    with pytest.raises(ValueError, match=r"does not fit this sampler: state\.iteration"):
+        restore(chain, {**state, "state.iteration": np.zeros(1)})
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("kind", ["hmc-df", "hmc-df learn", "hmc-dfi", "cgm", "smc"])
+def test_draws_go_back_to_the_pieces_they_came_from(kind, task, seed):
+    problem, settings, sampler = sampler_of(kind, task)
+    lengths = {"n_chains": 2, "n_warmup": 10, "n_particles": 40, "seed": seed, "n_jobs": 1}
+    with Chains(problem, settings, **lengths) as chains:
+        if kind == "smc":
+            chains.finish()
+        else:
+            chains.advance_to(35)
+        draws, info = chains.collect("n_draws")
+    pieces = parted(draws, info.stats)
+    for mine, theirs in zip(chains._pieces, pieces, strict=True):
+        (piece,) = theirs
+        assert same_arrays(joined(mine)._asdict(), piece._asdict())
+    again, scalar = gather(pieces, draws.n_draws, sampler.h)
+    assert same_arrays(arrays_of(again), arrays_of(draws))
+    assert same_arrays(stats_of(settings.method, scalar), info.stats)
