@@ -38,6 +38,9 @@ METHODS = [
     {"method": "cgm"},
     {"method": "wu"},
     {"method": "smc"},
+    {"method": "hmc-df", "h": "learn"},
+    {"method": "hmc-df", "dtype": "float32"},
+    {"method": "cgm", "dtype": "float32"},
 ]
 ESTIMATORS = [BayesianTreeClassifier, BayesianTreeRegressor]
 FAR_SDS = 1000.0
