@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
@@ -30,6 +31,13 @@ def small_data():
         ([[1.0], [2.0]], [0, 1, 1], "inconsistent numbers of samples"),
         ([[1.0, 2.0], [1.0, 2.0]], [0, 1], "every column of X is constant"),
         ([["a"], ["b"]], [0, 1], "could not convert string to float"),
+        ([[1.0], [10**400], [2.0]], [0, 1, 0], "beyond the range of floating point: rescale"),
+        (np.array([["2020"], ["NaT"]], "M8[Y]"), [0, 1], "X holds times"),
+        (np.ma.masked_array([[1.0], [2.0]], [[0], [1]]), [0, 1], "X has masked cells"),
+        (pandas.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), [0, 1], "the same name.*: 'a'"),
+        ([[1.0], [2.0], [3.0]], [1, 0, None], "y has missing or infinite values|contains NaN"),
+        ([[1.0], [2.0], [3.0]], np.array([1, 0, None]), "y has missing or infinite values"),
+        ([[1.0], [2.0]], np.array(["2020", "NaT"], "M8[Y]"), "y holds times"),
     ],
 )
 def test_bad_data_is_refused(estimator, X, y, message):
@@ -42,6 +50,26 @@ def test_one_class_is_refused():
         BayesianTreeClassifier(**SHORT).fit([[1.0], [2.0]], ["a", "a"])
     with pytest.raises(ValueError, match="continuous"):
         BayesianTreeClassifier(**SHORT).fit([[1.0], [2.0]], [0.5, 1.25])
+
+
+def test_labels_that_cannot_be_told_apart_are_refused():
+    model = BayesianTreeClassifier(**SHORT)
+    with pytest.raises(ValueError, match=r"2\*\*53 and more cannot be told apart"):
+        model.fit([[1.0], [2.0], [3.0]], [-1, 2**63, 2**63 + 1])  # NumPy makes floats of these
+    with pytest.raises(TypeError, match="class labels of different types have no order"):
+        model.fit([[1.0], [2.0]], np.array(["a", 1], dtype=object))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_no_rows_have_no_predictions(estimator):
+    X, y = small_data()
+    model = estimator(**SHORT).fit(X, y)
+    assert model.predict(X[:0]).shape == (0,)
+    assert model.sample_predictive(X[:0], 4).shape == (4, 0)
+    probabilities = (2,) if estimator is BayesianTreeClassifier else ()
+    assert model.predict_interval(X[:0]).shape == (0, *probabilities, 2)
+    with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\)"):
+        model.single_tree_score(X[:0], y[:0])
 
 
 MOVES = r"three probabilities \(grow, prune, stay\) that sum to 1"

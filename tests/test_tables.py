@@ -139,6 +139,39 @@ def test_labels_keep_their_type():
     assert labels(pandas.Series([1.5, 2.0])).dtype == np.float64
 
 
+def test_large_whole_numbers_keep_every_digit(table):
+    """Floating point makes 2**60 of its neighbours; an identifier must not become another."""
+    first = 2**60
+    frame = read_table(table("id,y\n" + "".join(f"{first + i},{first + i}\n" for i in range(4))))
+    assert frame["id"].tolist() == [str(first + i) for i in range(4)]
+    assert labels(frame["y"]).tolist() == frame["y"].tolist()
+    with pytest.raises(TableError, match=r"cannot tell apart.*--drop 'id'.*--categorical 'id'"):
+        learn_encoding(frame, "y")
+    encoding = learn_encoding(frame, "y", categorical=["id"])
+    assert encoding.encode(frame).to_numpy().tolist() == np.eye(4).tolist()
+
+
+def test_large_whole_numbers_far_apart_are_numbers(table):
+    numbers = [2**60 + 1000 * i for i in range(20)]
+    frame = read_table(table("x,y\n" + "".join(f"{i},{i}\n" for i in numbers)))
+    encoded = learn_encoding(frame, "y").encode(frame)
+    assert encoded["x"].tolist() == [float(i) for i in numbers]
+    assert detect_task(frame["y"])[0] == "regression"
+
+
+def test_labels_beyond_the_integers_stay_exact():
+    assert labels(pandas.Series([1e300, 2.0])).tolist() == [str(int(1e300)), "2"]
+
+
+def test_odd_characters_are_shown_or_refused(table):
+    with pytest.raises(TableError, match=r"same name: a\\nb$"):
+        read_table(table('"a\nb","a\nb"\n1,2\n'))
+    with pytest.raises(TableError, match="holds NUL characters"):
+        read_table(table("a\nx\0\n"))
+    with pytest.raises(TableError, match="decimal mark must be one sign"):
+        read_table(table("a\n1\n"), decimal="")
+
+
 # ---------------------------------------------------------------------- encoding
 
 
@@ -156,6 +189,11 @@ def test_categories_become_columns():
     assert encoding.columns[0].describe() == "one-hot, a column each: a, b, c"
     assert encoding.columns[1].describe() == "two categories: m = 1, f = 0"
     assert encoding.columns[2].describe() == "as it is"
+
+
+def test_a_text_that_never_changes_is_described():
+    frame = frame_of(site=["a", "a"], y=[1.0, 2.0])
+    assert learn_encoding(frame, "y").columns[0].describe() == "one-hot, a column each: a"
 
 
 def test_an_order_becomes_ranks():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
-from .tables import TableError, as_text, is_numeric, listed, refuse_missing
+from .tables import TableError, as_text, listed, refuse_missing, told_apart
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -47,9 +47,10 @@ class Column:
     def encode(self, cells: pandas.Series) -> dict[str, Any]:
         """Encoded columns by name, of cells that are not missing."""
         if self.kind == "number":
-            if not is_numeric(cells):
+            numbers = pandas.to_numeric(cells, errors="coerce").astype(np.float64)
+            if numbers.isna().any():
                 raise TableError(f"the column {self.name!r} should hold numbers, not {_odd(cells)}")
-            return {self.name: cells.to_numpy()}
+            return {self.name: numbers.to_numpy()}
         texts = cells.map(as_text).to_numpy(dtype=object)
         unknown = pandas.Series(texts)[~np.isin(texts, np.array(self.categories, dtype=object))]
         if len(unknown):
@@ -73,7 +74,7 @@ class Column:
         if self.kind == "ordinal":
             ranks = [f"{category} = {place}" for place, category in enumerate(self.categories)]
             return f"ordinal: {listed(ranks, 20)}"
-        if len(self.outputs) == 1:
+        if len(self.categories) == 2:
             return f"two categories: {self.categories[1]} = 1, {self.categories[0]} = 0"
         return f"one-hot, a column each: {listed(self.categories, 20)}"
 
@@ -211,7 +212,7 @@ def _learn_column(
         if len(left_out):
             raise TableError(f"the order of {name!r} leaves out {_counted(left_out)}")
         return Column(name, "ordinal", tuple(order))
-    if is_numeric(cells) and not codes:
+    if told_apart(cells) is not None and not codes:
         return Column(name, "number")
     texts = cells.map(as_text).astype(object)
     numbers = pandas.to_numeric(texts, errors="coerce").notna()
@@ -219,6 +220,12 @@ def _learn_column(
         raise TableError(
             f"the column {name!r} holds numbers, but also {_odd(cells)}. If that means missing: "
             f"--missing TEXT; if the column holds categories: --categorical {name!r}"
+        )
+    if numbers.all() and not codes:
+        raise TableError(
+            f"the column {name!r} holds whole numbers that floating point cannot tell apart, such "
+            f"as {listed(texts, 2)}. If it is an identifier, leave it out: --drop {name!r}; if the "
+            f"numbers are codes: --categorical {name!r}; if not, subtract the smallest from them"
         )
     categories = sorted(texts.unique())
     if len(categories) > max_categories:

@@ -40,12 +40,14 @@ from .parameters import (
     documented,
 )
 from .posterior import Posterior
-from .preprocess import Preprocessing, learn
+from .preprocess import Preprocessing, learn, only_numbers, refuse_missing
 from .settings import RUN_LENGTHS, Settings, resolve
 from .snapshot import Snapshot
 
 N_MONITORED = 20  # training rows at which the chains' predictions are compared
 INTERVAL_SEED = 0  # intervals are part of the answer: the same each time they are asked for
+
+EXACT_FLOATS = 2.0**53  # up to here a float64 keeps every whole number apart
 
 Pair = Sequence[float]
 RandomState = int | np.random.RandomState | None
@@ -126,9 +128,11 @@ class _BayesianTree(BaseEstimator, ABC):
             "max_draws" or "interrupted".
         """
         check_warm_start(self.method, self.warm_start)
-        rows, target = validate_data(
-            self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=is_regressor(self)
-        )
+        with only_numbers(X=X, y=y):
+            rows, target = validate_data(
+                self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=is_regressor(self)
+            )
+        refuse_missing(target)
         preprocessing, coded, n_classes = self._learn(rows, target)
         settings = self._settings(preprocessing, n_classes)
         lengths = dict(RUN_LENGTHS[self.preset])
@@ -179,9 +183,11 @@ class _BayesianTree(BaseEstimator, ABC):
         regression: a single tree's, where ``score`` judges the average of all trees.
         """
         check_is_fitted(self)
-        rows, target = validate_data(
-            self, X, y, reset=False, dtype=np.float64, y_numeric=is_regressor(self)
-        )
+        with only_numbers(X=X, y=y):
+            rows, target = validate_data(
+                self, X, y, reset=False, dtype=np.float64, y_numeric=is_regressor(self)
+            )
+        refuse_missing(target)
         posterior = self.posterior_
         total = 0.0
         step = max(1, 10_000_000 // posterior.weights.size)
@@ -261,7 +267,10 @@ class _BayesianTree(BaseEstimator, ABC):
     def _rows(self, X: ArrayLike) -> FloatArray:
         """Rows to predict, checked against the training columns."""
         check_is_fitted(self)
-        rows: FloatArray = validate_data(self, X, reset=False, dtype=np.float64)
+        with only_numbers(X=X):
+            rows: FloatArray = validate_data(
+                self, X, reset=False, dtype=np.float64, ensure_min_samples=0
+            )
         return rows
 
     def _settings(self, preprocessing: Preprocessing, n_classes: int) -> Settings:
@@ -383,8 +392,16 @@ class BayesianTreeClassifier(ClassifierMixin, _BayesianTree):
         return np.moveaxis(quantiles, 0, 2)
 
     def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        if y.dtype.kind == "f" and np.abs(y).max() >= EXACT_FLOATS:
+            raise ValueError(
+                "class labels of 2**53 and more cannot be told apart as floating-point numbers: "
+                "give y as texts, or as an array of integers"
+            )
+        try:
+            check_classification_targets(y)
+            self.classes_, codes = np.unique(y, return_inverse=True)
+        except TypeError as error:
+            raise TypeError(f"class labels of different types have no order: {error}") from None
         if len(self.classes_) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 classes; got 1 class")
         names = getattr(self, "feature_names_in_", None)

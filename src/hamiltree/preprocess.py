@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
 
 from .draws import FloatArray, IntArray
 
@@ -74,7 +77,16 @@ class Preprocessing:
             raise ValueError(
                 f"the columns must be {list(self.feature_names)} in this order, got {list(names)}"
             )
-        rows = np.asarray(X, dtype=np.float64)
+        with only_numbers(X=X):
+            rows: FloatArray = check_array(
+                X,
+                dtype=np.float64,
+                ensure_2d=False,
+                allow_nd=True,
+                ensure_all_finite=False,  # below, and of the used columns alone
+                ensure_min_samples=0,
+                input_name="X",
+            )
         if rows.ndim != 2 or rows.shape[1] != len(self.feature_names):
             raise ValueError(
                 f"expected {len(self.feature_names)} columns in a 2-d table, got shape {rows.shape}"
@@ -199,6 +211,59 @@ def _target_scale(y: FloatArray, standardize: bool) -> tuple[float, float]:
     sd = size * np.sqrt(np.mean((residual / size) ** 2))
     # Among the smallest denormals the sd can round to 0: such a target is constant.
     return float(np.ldexp(mean, exponent)), float(np.ldexp(sd, exponent)) or 1.0
+
+
+@contextmanager
+def only_numbers(**data: Any) -> Iterator[None]:
+    """Refuse, by name, what would become numbers without a word, and numbers that are none.
+
+    Times count from 1970 and a missing one is -9.2e18; complex numbers lose a part; masked cells
+    come back from under their mask; of columns that share a name nobody knows which is meant.
+    """
+    for name, values in data.items():
+        columns = getattr(values, "columns", None)
+        if columns is not None and not columns.is_unique:
+            twice = ", ".join(repr(column) for column in columns[columns.duplicated()].unique())
+            raise ValueError(f"several columns of {name} have the same name, rename them: {twice}")
+        kinds = {getattr(dtype, "kind", "O") for dtype in _dtypes(values)}
+        if kinds & set("mM"):
+            raise ValueError(
+                f"{name} holds times: turn them into numbers, such as days since a date"
+            )
+        if "c" in kinds:
+            raise ValueError(f"Complex data not supported: {name} holds complex numbers")
+        if np.ma.is_masked(values):
+            raise ValueError(f"{name} has masked cells: fill them in, or leave these rows out")
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # sums of huge numbers, to find NaN
+            yield
+    except OverflowError:  # integers of Python know no limit
+        raise ValueError(
+            f"{' or '.join(data)} holds whole numbers beyond the range of floating point: "
+            "rescale them"
+        ) from None
+    except TypeError as error:
+        if "NA is ambiguous" not in str(error):  # pandas' word for a missing value, compared
+            raise
+        name = "y" if "y" in data else "X"
+        raise ValueError(f"{name} has missing or infinite values: leave these rows out") from None
+
+
+def refuse_missing(y: NDArray[Any]) -> None:
+    """Refuse a target with None or NaN, which may come of None only when it becomes numbers."""
+    kind = y.dtype.kind
+    known = pandas.notna(y) if kind == "O" else np.isfinite(y) if kind == "f" else True
+    if not np.all(known):
+        raise ValueError("y has missing or infinite values: leave these rows out")
+
+
+def _dtypes(values: Any) -> Sequence[Any]:
+    """The types of a table's columns, or of an array; of categories, that of their values."""
+    if hasattr(values, "dtypes") and hasattr(values, "columns"):
+        kinds = list(values.dtypes)
+    else:
+        kinds = [getattr(values, "dtype", None)]
+    return [getattr(getattr(kind, "categories", None), "dtype", kind) for kind in kinds]
 
 
 def _match(names: Any, expected: tuple[str, ...]) -> bool:

@@ -19,6 +19,8 @@ MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
 SEPARATORS = ",;\t|"
 MAX_CLASSES = 10
 """Whole numbers with more different values than this are taken for a quantity, not for classes."""
+EXACT = 2.0**53
+"""Up to here whole numbers are themselves in floating point; above, some become neighbours."""
 SHOWN = 5
 """Values, or columns, that a message lists before it counts the rest."""
 
@@ -33,6 +35,8 @@ def read_table(path: Path, *, missing: Sequence[str] = (), decimal: str = ".") -
     Names are stripped of spaces around them. Columns without a name, such as the row numbers that
     pandas and R write, are left out; ``unnamed_columns`` of the frame's ``attrs`` counts them.
     """
+    if len(decimal) != 1 or decimal.isalnum():
+        raise TableError(f"the decimal mark must be one sign, such as a comma, got {decimal!r}")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     suffix = path.suffix.lower()
@@ -98,7 +102,8 @@ def _read_parquet(path: Path) -> pandas.DataFrame:
 def _column(column: pandas.Series, absent: set[str], decimal: str) -> pandas.Series:
     """Float64 where every cell is a number, otherwise texts; ordered categories stay what they are.
 
-    A column with numbers and other texts stays text: the encoding says what to do about it.
+    A column with numbers and other texts stays text: the encoding says what to do about it. So
+    does one with whole numbers that floating point would change.
     """
     name = str(column.name).strip()
     if isinstance(column.dtype, pandas.CategoricalDtype) and column.cat.ordered:
@@ -108,15 +113,39 @@ def _column(column: pandas.Series, absent: set[str], decimal: str) -> pandas.Ser
             f"the column {name!r} holds times: turn it into a number, such as days since a date"
         )
     if pandas.api.types.is_numeric_dtype(column) and column.dtype.kind in "iuf":
-        return column.astype(np.float64)
+        numbers = column.astype(np.float64)
+        if column.dtype.kind == "f" or not (numbers.abs() >= EXACT).any():
+            return numbers
     texts = column.map(as_text, na_action="ignore").astype(object)
     texts = texts.str.strip().where(lambda cells: cells.notna() & ~cells.isin(absent), None)
+    if texts.str.contains("\0", regex=False, na=False).any():
+        raise TableError(f"the column {name!r} holds NUL characters: save the table as CSV UTF-8")
     if decimal != ".":
         texts = texts.str.replace(decimal, ".", regex=False)
-    numbers = pandas.to_numeric(texts, errors="coerce")
-    if numbers.notna().sum() == texts.notna().sum() > 0:
-        return numbers.astype(np.float64)
+    numbers = pandas.to_numeric(texts, errors="coerce").astype(np.float64)
+    if numbers.notna().sum() == texts.notna().sum() > 0 and not _rounded(texts, numbers):
+        return numbers
     return texts
+
+
+def _rounded(texts: pandas.Series, numbers: pandas.Series) -> bool:
+    """Whether floating point changes a whole number: an identifier would become its neighbour."""
+    large = (numbers.abs() >= EXACT) & texts.str.fullmatch(r"[+-]?\d+", na=False)
+    if not large.any() or np.isinf(numbers).any():  # infinite ones are refused, as what they are
+        return False
+    return any(
+        int(text.lstrip("+-0")) != abs(int(number))
+        for text, number in zip(texts[large], numbers[large], strict=True)
+    )
+
+
+def told_apart(column: pandas.Series) -> pandas.Series | None:
+    """The column as float64 where each cell is a number and different ones stay different."""
+    if is_numeric(column):
+        return column
+    numbers = pandas.to_numeric(column, errors="coerce").astype(np.float64)
+    apart = numbers.notna().all() and numbers.nunique() == column.nunique()
+    return numbers if apart else None
 
 
 def as_text(value: object) -> str:
@@ -151,9 +180,10 @@ def refuse_missing(frame: pandas.DataFrame, *, advice: str) -> None:
 def detect_task(target: pandas.Series) -> tuple[str, str]:
     """Say "classification" or "regression", and why, of a target without missing values."""
     values = target.nunique()
-    if not is_numeric(target):
+    numbers = told_apart(target)
+    if numbers is None or (values <= MAX_CLASSES and not is_numeric(target)):
         return "classification", f"the target holds {values} different texts"
-    if (target % 1 != 0).any():
+    if (numbers % 1 != 0).any():
         return "regression", "the target holds fractional numbers"
     if values <= MAX_CLASSES:
         return "classification", f"the target holds {values} different whole numbers"
@@ -161,15 +191,24 @@ def detect_task(target: pandas.Series) -> tuple[str, str]:
 
 
 def labels(target: pandas.Series) -> NDArray[np.generic]:
-    """Class labels as an array: texts, or whole numbers where all are whole."""
+    """Class labels as an array: texts, or whole numbers where all are whole and fit."""
     if not is_numeric(target):
         return np.array(target.astype(object).tolist())
     numbers = target.to_numpy()
-    return numbers.astype(np.int64) if (numbers % 1 == 0).all() else numbers
+    if not (numbers % 1 == 0).all():
+        return numbers
+    if np.abs(numbers).max() >= 2.0**63:  # no integers of NumPy's
+        return np.array([as_text(number) for number in numbers])
+    return numbers.astype(np.int64)
 
 
 def listed(items: Iterable[object], limit: int = SHOWN) -> str:
     """A list for a message: some of the items, and how many more there are."""
-    texts = [str(item) for item in items]
+    texts = [_printable(str(item)) for item in items]
     more = len(texts) - limit
     return ", ".join(texts[:limit]) + (f" and {more} more" if more > 0 else "")
+
+
+def _printable(text: str) -> str:
+    """A text on one line: what cannot be seen is shown as Python writes it."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

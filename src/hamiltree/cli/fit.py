@@ -14,7 +14,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..encoding import MAX_CATEGORIES, Encoding, learn_encoding, names_with_hints
 from ..files import check_writable
-from ..tables import TableError, detect_task, is_numeric, labels, listed, read_table, refuse_missing
+from ..tables import (
+    TableError,
+    detect_task,
+    is_numeric,
+    labels,
+    listed,
+    read_table,
+    refuse_missing,
+    told_apart,
+)
 from .options import ESTIMATORS, chosen, with_parameters
 from .screen import Json, Seed, examples, note, out, print_json, warnings_as_notes
 from .summary import facts, print_summary
@@ -108,7 +117,8 @@ def fit(
     elif is_numeric(y):
         other = next(name for name in ESTIMATORS if name != kind)
         reason = f"{reason}; if that is not what you want, --task {other}"
-    if kind == "regression" and not is_numeric(y):
+    numbers = told_apart(y)
+    if kind == "regression" and numbers is None:
         raise TableError(f"the target {target!r} holds texts: that is --task classification")
     encoding = learn_encoding(
         frame,
@@ -128,7 +138,7 @@ def fit(
         _print_table(data, frame, encoding, kind, reason)
     started = time.perf_counter()
     with warnings_as_notes(ConvergenceWarning):  # the summary says it
-        model.fit(encoding.encode(frame), y.to_numpy() if kind == "regression" else labels(y))
+        model.fit(encoding.encode(frame), numbers if kind == "regression" else labels(y))
     posterior = model.posterior_.without_data() if without_data else model.posterior_
     posterior.provenance |= {"data": data.name, "n_rows": len(frame), "table": encoding.to_dict()}
     posterior.save(output)
