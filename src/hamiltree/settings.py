@@ -131,7 +131,7 @@ METHOD_PRESETS: dict[tuple[str | None, str], dict[str, object]] = {
 }
 
 RUN_LENGTHS: dict[str | None, dict[str, int]] = {
-    None: {"n_chains": 4, "n_warmup": 500, "n_draws": 500},
+    None: {"n_chains": 4, "n_warmup": 500, "n_draws": 1000},
     "paper": {"n_chains": 4, "n_warmup": 200, "n_draws": 800},
 }
 
