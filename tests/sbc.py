@@ -6,7 +6,7 @@ it is learned, h. With a fixed h the soft classification likelihood is not a dis
 labels, so there quadrature is the judge; with a learned one it is.
 
 ``python -m tests.sbc`` runs the cases of the default sampler, prints p-values and draws
-docs/images/calibration.png; ``python -m tests.sbc 60`` does it with 60 replicates.
+docs/images/calibration-ranks.png; ``python -m tests.sbc 60`` does it with 60 replicates.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .reference.exact_learned import h_prior
 from .reference.model import Prior, from_flat, leaves, phi, sample_sigma, sample_tree, sample_y
 from .reference.stats import sbc_rank, sbc_uniformity
 
-PICTURE = Path(__file__).parent.parent / "docs" / "images" / "calibration.png"
+PICTURE = Path(__file__).parent.parent / "docs" / "images" / "calibration-ranks.png"
 PRIOR = Prior(alpha_split=0.7, beta_split=1.0, max_leaves=6, sigma=(3.0, 1.0))
 N_REPLICATES = 500
 N_LEARNED = 200
