@@ -42,7 +42,7 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src
 	# With SCIPY_ARRAY_API two of scikit-learn's checks run that are skipped without it.
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -m "not long"
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not long"
 
 test-long: $(VENV)/.dev
 	$(BIN)/python -m pytest -m long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import zlib
 
 import matplotlib
@@ -12,6 +13,10 @@ import pytest
 from . import interpreted
 
 matplotlib.use("Agg")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Jobs in the background of a shell are deaf to Ctrl-C, and so would be the tests of it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if os.environ.get("HAMILTREE_INTERPRETED"):
     interpreted.install()

@@ -377,7 +377,7 @@ def test_every_setting_has_its_parameter():
     assert set(PRESETS["paper"]) <= known
     run_itself = {"preset", "n_chains", "n_warmup", "n_draws", "target_rhat", "max_draws"}
     run_itself |= {"n_jobs", "random_state", "progress"}
-    run_itself |= {"warm_start", "checkpoint", "checkpoint_seconds"}
+    run_itself |= {"warm_start", "checkpoint", "checkpoint_seconds", "dtype"}
     assert known - set(SETTING_NAMES) == run_itself | {"standardize"}
     if {"cgm", "wu", "smc"} & set(METHODS):
         # Settings of samplers that cannot be chosen need no parameter; once they can, they do.
