@@ -7,6 +7,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +46,7 @@ def many_trees(h: float) -> Posterior:
         **{**vars(flat), **by_draw, "n_chains": 4, "n_draws": shape[1], "weights_of_draws": weights}
     )
     repeated = {name: np.tile(stat, (1, 5)) for name, stat in posterior.info.stats.items()}
-    info = type(posterior.info)(posterior.info.acceptance, repeated, 0.0, False)
+    info = replace(posterior.info, stats=repeated)
     whole = Posterior(
         draws, info, posterior.preprocessing, posterior.settings, training=posterior.training
     )

@@ -262,8 +262,15 @@ class RJHMCChain:
         }
 
 
-SCANS = {"sweep_apart", "weigh_apart", "draw_apart", "informed_sweep"}
-OTHERS = {"log_likelihood", "nuts_on_tree", "first_step_on_tree", "one_side"}
+SCANS = {"sweep_apart", "informed_sweep"}
+OTHERS = {
+    "log_likelihood",
+    "nuts_on_tree",
+    "first_step_on_tree",
+    "one_side",
+    "weigh_apart",
+    "draw_apart",
+}
 """Kernels that are cut loose; each half takes about as long to compile."""
 
 
