@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import pathlib
 import struct
 import sys
 import types
@@ -28,6 +29,8 @@ def install() -> None:
         never_inline=lambda: None,
         float_from_bits=lambda bits: struct.unpack("d", struct.pack("q", int(bits)))[0],
         opaque=_direct,
+        CACHE=pathlib.Path(),
+        CAN_KEEP=True,
         compile_side_by_side=lambda *_: None,
         leaving_out=lambda names: contextlib.nullcontext(),
     )

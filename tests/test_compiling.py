@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 
 import numba
 import numpy as np
@@ -10,8 +13,9 @@ import pytest
 from numba import types
 from numba.core import compiler, ir, ssa
 
-from hamiltree.core import compiling, exploring, jit, likelihoods, proposed_rules, scan, sides
+from hamiltree.core import compiling, jit
 from hamiltree.samplers import rjhmc
+from hamiltree.settings import Settings
 
 
 @jit.inlined
@@ -71,7 +75,7 @@ def test_what_a_kernel_calls_has_no_machine_code_of_its_own():
 
 
 def test_a_second_process_helps_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(jit, "_CACHE", str(tmp_path))
+    monkeypatch.setattr(jit, "CACHE", tmp_path)
     monkeypatch.setattr(jit.os, "cpu_count", lambda: 2)
     made = tmp_path / "made"
     addresses = []
@@ -86,13 +90,31 @@ def test_a_second_process_helps_once(tmp_path, monkeypatch):
 
 
 def test_both_halves_of_the_sampler_are_all_of_it():
-    """Kernels that are cut loose are compiled by one process or the other."""
-    for name in rjhmc.SCANS | rjhmc.OTHERS:
-        assert any(
-            hasattr(module, name)
-            for module in (scan, proposed_rules, exploring, likelihoods, sides)
-        ), name
+    """Each kernel that is cut loose is compiled by one process or the other, none by both."""
     assert not rjhmc.SCANS & rjhmc.OTHERS
+    columns, labels = np.array([[0.0, 0.4, 0.6, 1.0]]), np.array([0, 0, 1, 1])
+    sampler = rjhmc.RJHMC.build(columns, labels, 2, Settings(), 10)
+    with jit.leaving_out(rjhmc.SCANS | rjhmc.OTHERS):
+        state = rjhmc.RJHMCChain(sampler, np.random.default_rng(0)).state
+    assert {*state.calls, *state.scan_model.calls, state.model.likelihood_address} == {0}
+
+
+def test_a_folder_that_cannot_be_written_to_costs_time_and_nothing_else():
+    program = """
+import numpy as np
+import hamiltree.core.jit as jit
+from hamiltree.progress import announced_compilation
+assert not jit.CAN_KEEP
+jit.compile_side_by_side(lambda: 1 / 0, "", set())  # nobody to share the work with
+double = jit.kernel(lambda x: 2 * x)
+print(double(21))
+"""
+    nowhere = os.path.join(os.devnull, "folder")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": nowhere}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "42\n"
 
 
 def test_others_that_inline_still_can():

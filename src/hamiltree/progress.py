@@ -11,6 +11,8 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from .core.jit import CACHE, CAN_KEEP
+
 ANNOUNCE_AFTER = 2.0
 """Seconds. Loading compiled code takes less than this; whatever takes longer is compilation."""
 
@@ -29,6 +31,11 @@ def silent(iterations: int, total: int | None) -> None:
 def announced_compilation() -> Iterator[None]:
     """Say so when the first call compiles; loading what was compiled before stays silent."""
     message = "hamiltree: compiling the sampler for this machine (once; half a minute or so) ..."
+    if not CAN_KEEP:
+        message = (
+            f"hamiltree: compiling the sampler (a minute or so, and in every new process: {CACHE} "
+            "cannot be written to; let NUMBA_CACHE_DIR name a folder that can) ..."
+        )
     timer = threading.Timer(ANNOUNCE_AFTER, lambda: print(message, file=sys.stderr, flush=True))
     timer.daemon = True
     timer.start()

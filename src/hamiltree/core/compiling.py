@@ -5,7 +5,7 @@ of it and files it away; then copies it into each of its callers and optimises t
 so on up. Here a function that is called from compiled code is only translated (``ForCallers``),
 and optimised once, together with all it calls, where the outermost is compiled.
 
-The rest are three places where numba repeats work; what it computes stays the same.
+The rest are places where numba repeats work; what it computes stays the same.
 """
 
 from __future__ import annotations

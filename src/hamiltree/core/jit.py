@@ -23,7 +23,7 @@ from .compiling import INLINED, AsAWhole, ForCallers
 FAST = {"contract", "reassoc", "arcp", "nsz", "afn"}
 
 
-def _cache_directory() -> str:
+def _cache_directory() -> Path:
     """A directory of compiled code for exactly these sources.
 
     numba looks for changes only in the file of the function itself: code compiled from a caller
@@ -36,10 +36,21 @@ def _cache_directory() -> str:
         digest.update(source.read_bytes())
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     root = Path(base) if base else Path.home() / ".cache"
-    return str(root / "hamiltree" / digest.hexdigest()[:16])
+    return root / "hamiltree" / digest.hexdigest()[:16]
 
 
-_CACHE = _cache_directory()
+def _can_write(directory: Path) -> bool:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(directory, os.W_OK)
+
+
+CACHE = _cache_directory()
+CAN_KEEP = _can_write(CACHE)
+"""Otherwise nothing is filed, and each process compiles what it needs. numba would look for other
+places, where code of other sources may lie."""
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -83,12 +94,11 @@ def _compile(function: Callable[..., Any], *, cache: bool = True, **options: Any
     before = numba.config.CACHE_DIR
     # Read when the decorator runs, then put back for others. numba files code under the name of
     # its function alone: what has no way in from Python must not be found by who looks for one.
-    numba.config.CACHE_DIR = _CACHE + ("/inside" if "no_cpython_wrapper" in options else "")
+    numba.config.CACHE_DIR = str(CACHE / "inside" if "no_cpython_wrapper" in options else CACHE)
+    options["cache"] = cache and CAN_KEEP
     try:
         # _nrt=False: no reference counts, hence no allocation; the compiler refuses it
-        return numba.njit(cache=cache, nogil=True, error_model="numpy", _nrt=False, **options)(
-            function
-        )
+        return numba.njit(nogil=True, error_model="numpy", _nrt=False, **options)(function)
     finally:
         numba.config.CACHE_DIR = before
 
@@ -126,10 +136,11 @@ def compile_side_by_side(ours: Callable[[], object], theirs: str, names: set[str
 
     ``theirs``, a program, compiles the kernels of these names, which are cut loose (``opaque``),
     and files them; ``ours`` meets all others here, and gets addresses 0 for those. Where code has
-    been filed before, or there is one core, nothing is done: who needs a kernel compiles it then.
+    been filed before, or cannot be, or there is one core, nothing is done: who needs a kernel
+    compiles it then.
     """
-    done = Path(_CACHE) / "compiled"
-    if done.exists() or (os.cpu_count() or 1) < 2 or not sys.executable:
+    done = CACHE / "compiled"
+    if not CAN_KEEP or done.exists() or (os.cpu_count() or 1) < 2 or not sys.executable:
         return
     path = os.pathsep.join(sys.path)
     quiet = subprocess.DEVNULL
