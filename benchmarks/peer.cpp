@@ -85,16 +85,37 @@ double merge_adjoint(int64_t n, const double *__restrict psi, const double *__re
     return total;
 }
 
-double sum(int64_t n, const double *__restrict a) {
-    double total = 0.0;
-    for (int64_t r = 0; r < n; ++r) total += a[r];
-    return total;
-}
-
 double dot(int64_t n, const double *__restrict a, const double *__restrict b) {
     double total = 0.0;
     for (int64_t r = 0; r < n; ++r) total += a[r] * b[r];
     return total;
+}
+
+// Several at a time, as the core does.
+void total_and_two_dots(int64_t n, const double *__restrict a, const double *__restrict b0,
+                        const double *__restrict b1, double *out) {
+    double total = 0.0, t0 = 0.0, t1 = 0.0;
+    for (int64_t r = 0; r < n; ++r) {
+        total += a[r];
+        t0 += a[r] * b0[r];
+        t1 += a[r] * b1[r];
+    }
+    out[0] = total;
+    out[1] = t0;
+    out[2] = t1;
+}
+
+void three_dots(int64_t n, const double *__restrict a, const double *__restrict b0,
+                const double *__restrict b1, const double *__restrict b2, double *out) {
+    double t0 = 0.0, t1 = 0.0, t2 = 0.0;
+    for (int64_t r = 0; r < n; ++r) {
+        t0 += a[r] * b0[r];
+        t1 += a[r] * b1[r];
+        t2 += a[r] * b2[r];
+    }
+    out[0] = t0;
+    out[1] = t1;
+    out[2] = t2;
 }
 
 void add_scaled(int64_t n, double *__restrict out, double factor, const double *__restrict a) {
@@ -180,9 +201,19 @@ double accumulate(const Problem &p, Sums &s, int64_t b, int64_t start, int64_t n
         int pair = 0;
         for (int k = 0; k < s.n_leaf; ++k) {
             const double *phi = reach + s.leaf[k] * n;
-            s.counts[k][p.block_class[b]] += sum(n, phi);
-            for (int64_t i = s.parent[s.leaf[k]]; i >= 0; i = s.parent[i])
-                s.pairs[pair++][p.block_class[b]] += dot(n, phi, psi + i * n);
+            const int64_t label = p.block_class[b];
+            for (int64_t i = s.parent[s.leaf[k]]; i >= 0;) {
+                const int64_t above = s.parent[i];
+                double sums[3];
+                total_and_two_dots(n, phi, psi + i * n, psi + (above < 0 ? 0 : above) * n, sums);
+                if (i == s.parent[s.leaf[k]]) s.counts[k][label] += sums[0];
+                s.pairs[pair++][label] += sums[1];
+                i = above;
+                if (i >= 0) {
+                    s.pairs[pair++][label] += sums[2];
+                    i = s.parent[i];
+                }
+            }
         }
         return 0.0;
     }
@@ -191,9 +222,22 @@ double accumulate(const Problem &p, Sums &s, int64_t b, int64_t start, int64_t n
         for (int k = 0; k < s.n_leaf; ++k) s.table[k][0] = p.value[s.leaf[k]];
         combine_leaves(n, residual, 1.0, p.y + start, -1.0, &s.table[0][0], kMaxLeaves, s.leaf,
                        s.n_leaf, reach);
-        for (int k = 0; k < s.n_leaf; ++k)
-            p.d_value[s.leaf[k]] += dot(n, reach + s.leaf[k] * n, residual);
-        return dot(n, residual, residual);
+        const auto phi_or_residual = [&](int k) {
+            return k < s.n_leaf ? reach + s.leaf[k] * n : residual;
+        };
+        double squares = 0.0;
+        for (int k = 0; k <= s.n_leaf; k += 3) {
+            double dots[3];
+            three_dots(n, residual, phi_or_residual(k), phi_or_residual(k + 1),
+                       phi_or_residual(k + 2), dots);
+            for (int j = 0; j < 3 && k + j <= s.n_leaf; ++j) {
+                if (k + j < s.n_leaf)
+                    p.d_value[s.leaf[k + j]] += dots[j];
+                else
+                    squares = dots[j];
+            }
+        }
+        return squares;
     }
     // Regression, means integrated out: the leaves' phi and the tangents, by y and the leaves' phi.
     double *tangent = p.adjoint;

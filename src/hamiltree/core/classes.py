@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .jit import inlined, kernel
-from .routing import dot, rows_of, total_of
+from .routing import rows_of, total_and_two_dots, total_of
 
 
 @kernel
@@ -70,15 +70,26 @@ def finish_classes(leaf_prior, work, n_leaf, with_gradient):
 
 @inlined
 def accumulate_pairs(tree, work, n_leaf, label, base, n):
+    """Counts and these sums; two ancestors at a time, as that saves loads of phi."""
     n_classes = work.counts.shape[1]
     at = label
     for k in range(n_leaf):
         phi = rows_of(work.reach, base, work.leaf[k], n)
         i = tree.parent[work.leaf[k]]
         while i >= 0:
-            work.sums[at] += dot(phi, rows_of(work.psi, base, i, n))
+            above = tree.parent[i]
+            total, first, second = total_and_two_dots(
+                phi, rows_of(work.psi, base, i, n), rows_of(work.psi, base, max(above, 0), n)
+            )
+            if i == tree.parent[work.leaf[k]]:
+                work.counts[k, label] += total
+            work.sums[at] += first
             at += n_classes
-            i = tree.parent[i]
+            i = above
+            if i >= 0:
+                work.sums[at] += second
+                at += n_classes
+                i = tree.parent[i]
 
 
 @inlined

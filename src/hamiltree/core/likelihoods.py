@@ -9,7 +9,7 @@ small HMC-DF trees, from the sums alone.
 
 from __future__ import annotations
 
-from .buffers import CLASSES, COLLAPSED, MEANS, PAIRS_A_SPLIT, PAIRS_A_SPLIT_KEPT
+from .buffers import CLASSES, COLLAPSED, LANES, MEANS, PAIRS_A_SPLIT, PAIRS_A_SPLIT_KEPT
 from .classes import accumulate_classes, accumulate_pairs, finish_classes, gradient_from_pairs
 from .collapsed import (
     accumulate_collapsed,
@@ -87,9 +87,20 @@ def clear_sums(family, tree, work, n_leaf, n_pairs, with_gradient):
 
 
 @inlined
+def rows_of_block(data, b):
+    """Where its rows start and stop, and how many they are.
+
+    Blocks are padded to whole LANES. Said so that the compiler sees it: what is left over from
+    whole vectors then needs no code.
+    """
+    start = data.block[b]
+    n = (data.block[b + 1] - start) // LANES * LANES
+    return start, start + n, n
+
+
+@inlined
 def back_through_block(family, data, h, tree, work, n_leaf, b, base):
-    start, stop = data.block[b], data.block[b + 1]
-    n = stop - start
+    start, stop, n = rows_of_block(data, b)
     adjoint_leaves(family, data, tree, work, n_leaf, b, start, base, n)
     backpropagate_block(
         data.columns,
@@ -137,8 +148,7 @@ def log_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
     squares = 0.0
     for this in range(passes):
         for b in range(data.block_class.shape[0]):
-            start, stop = data.block[b], data.block[b + 1]
-            n = stop - start
+            start, stop, n = rows_of_block(data, b)
             base = start * n_nodes if keep else 0
             if this == 0 or not keep:
                 reach_root(work.reach, base, data.block_rows[b], n)
@@ -147,9 +157,10 @@ def log_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
                 )
             if this == 0:
                 if family == CLASSES:
-                    accumulate_classes(work, n_leaf, data.block_class[b], base, n)
                     if by_sums:
                         accumulate_pairs(tree, work, n_leaf, data.block_class[b], base, n)
+                    else:
+                        accumulate_classes(work, n_leaf, data.block_class[b], base, n)
                 elif family == MEANS:
                     squares += residual_means(
                         data, tree, work, n_leaf, start, base, n, with_gradient

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .jit import inlined
-from .routing import add_four, add_scaled, dot, rows_of, scale_into
+from .routing import add_four, add_scaled, dot, rows_of, scale_into, three_dots
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -34,6 +34,12 @@ def combine_leaves(out, scale, a, factor, weights, work, n_leaf, base, n):
 
 
 @inlined
+def phi_or(other, work, n_leaf, k, base, n):
+    """phi of leaf k, or ``other`` behind the last."""
+    return rows_of(work.reach, base, work.leaf[k], n) if k < n_leaf else other
+
+
+@inlined
 def residual_means(data, tree, work, n_leaf, start, base, n, with_gradient):
     """y - fit of a block into ``slope[1]``; returns its sum of squares."""
     residual = work.slope[1, :n]
@@ -41,11 +47,22 @@ def residual_means(data, tree, work, n_leaf, start, base, n, with_gradient):
         work.table[k, 0] = tree.value[work.leaf[k]]
     y, means = data.y[start : start + n], work.table[:, 0]
     combine_leaves(residual, 1.0, y, -1.0, means, work, n_leaf, base, n)
-    if with_gradient:
-        for k in range(n_leaf):
-            node = work.leaf[k]
-            work.d_value[node] += dot(rows_of(work.reach, base, node, n), residual)
-    return dot(residual, residual)
+    if not with_gradient:
+        return dot(residual, residual)
+    squares = 0.0
+    for k in range(0, n_leaf + 1, 3):  # its products with the leaves' phi, and with itself
+        dots = three_dots(
+            residual,
+            phi_or(residual, work, n_leaf, k, base, n),
+            phi_or(residual, work, n_leaf, k + 1, base, n),
+            phi_or(residual, work, n_leaf, k + 2, base, n),
+        )
+        for j, product in enumerate(dots):
+            if k + j < n_leaf:
+                work.d_value[work.leaf[k + j]] += product
+            elif k + j == n_leaf:
+                squares = product
+    return squares
 
 
 @inlined

@@ -124,6 +124,26 @@ def add_four(out, f0, a0, f1, a1, f2, a2, f3, a3):
 
 
 @inlined
+def total_and_two_dots(a, b0, b1):
+    total = t0 = t1 = 0.0
+    for r in range(a.shape[0]):
+        total += a[r]
+        t0 += a[r] * b0[r]
+        t1 += a[r] * b1[r]
+    return total, t0, t1
+
+
+@inlined
+def three_dots(a, b0, b1, b2):
+    t0 = t1 = t2 = 0.0
+    for r in range(a.shape[0]):
+        t0 += a[r] * b0[r]
+        t1 += a[r] * b1[r]
+        t2 += a[r] * b2[r]
+    return t0, t1, t2
+
+
+@inlined
 def dot_two_by_three(a0, a1, b0, b1, b2):
     t00 = t01 = t02 = t10 = t11 = t12 = 0.0
     for r in range(a0.shape[0]):
