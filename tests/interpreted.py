@@ -16,9 +16,11 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 
 def install() -> None:
-    """Put a stand-in for ``hamiltree.core.jit``; must run before hamiltree is imported."""
+    """Put stand-ins for ``hamiltree.core.jit`` and ``crew``; must run before hamiltree is imported."""
     if "hamiltree" in sys.modules:
         raise RuntimeError("hamiltree has been imported, and compiled, already")
     stand_in = types.ModuleType("hamiltree.core.jit")
@@ -29,12 +31,21 @@ def install() -> None:
         never_inline=lambda: None,
         float_from_bits=lambda bits: struct.unpack("d", struct.pack("q", int(bits)))[0],
         opaque=_direct,
+        replacing=_replacing,
         CACHE=pathlib.Path(),
         CAN_KEEP=True,
         compile_side_by_side=lambda *_: None,
         leaving_out=lambda names: contextlib.nullcontext(),
     )
     sys.modules["hamiltree.core.jit"] = stand_in
+    crew = types.ModuleType("hamiltree.core.crew")
+    vars(crew).update(
+        PARCEL=0,
+        shared=_one_by_one,
+        make_crew=lambda: np.zeros(1, np.int64),
+        helpers=lambda crew, n: contextlib.nullcontext(),
+    )
+    sys.modules["hamiltree.core.crew"] = crew
     importlib.import_module("hamiltree.core.routing")  # and with it all the others
     for name, module in list(sys.modules.items()):
         for intrinsic, plain in (("window", _window), ("column_block", _column_block)):
@@ -52,6 +63,18 @@ def _column_block(columns: Any, f: int, start: int, stop: int, spare: Any) -> An
 
 def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
+
+
+def _replacing(*names: str) -> Callable[..., Any]:
+    return lambda record, values: record._replace(**dict(zip(names, values, strict=True)))
+
+
+def _one_by_one(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., int]]:
+    def run(crew: Any, n: int, address: int, arguments: tuple[Any, ...]) -> None:
+        for part in range(n):
+            function(*arguments, part, 0)
+
+    return run, lambda *arguments: 0
 
 
 def _direct(

@@ -47,9 +47,19 @@ class Sampler(Protocol):
     def start(self, rng: np.random.Generator) -> Chain: ...
 
 
-def build_sampler(problem: Problem, settings: Settings, n_warmup: int, n_draws: int) -> Sampler:
+def build_sampler(
+    problem: Problem, settings: Settings, n_warmup: int, n_draws: int, threads: int = 1
+) -> Sampler:
+    """``threads``: of each chain, where it can use them for its rows; one with rungs does not."""
     if settings.method in ("hmc-df", "hmc-dfi"):
-        sampler = RJHMC.build(problem.columns, problem.y, problem.n_classes, settings, n_warmup)
+        sampler = RJHMC.build(
+            problem.columns,
+            problem.y,
+            problem.n_classes,
+            settings,
+            n_warmup,
+            threads if settings.replicas == 1 else 1,
+        )
         if settings.h == "learn":
             return LearningRJHMC(sampler)
         return sampler if settings.replicas == 1 else Tempered(sampler, settings.replicas)

@@ -1,7 +1,7 @@
 """The chains of a run: seeds, threads or other machines, blocks of iterations, draws.
 
 Chains run in threads (the compiled code releases the GIL), or elsewhere if the user asks joblib for
-it. Each has its own generator, spawned from the seed, so the draws do not depend on where it runs;
+it. Threads beyond the number of chains help with rungs, or with the rows of large data. Each has its own generator, spawned from the seed, so the draws do not depend on where it runs;
 and a chain advanced in blocks makes the same draws as one advanced in one go, so they do not depend
 on the blocks either.
 """
@@ -65,13 +65,16 @@ class Chains:
     ) -> None:
         self.started = time.perf_counter() - (0.0 if resume is None else resume.seconds)
         self.method = settings.method
-        sampler = build_sampler(problem, settings, n_warmup, n_particles)
+        self.elsewhere = is_asked_for(n_jobs)
+        cores = 1 if self.elsewhere else max(joblib.effective_n_jobs(n_jobs), 1)
+        self._threads = min(cores, n_chains)
+        inside = max(cores // n_chains, 1)  # threads of a chain, where chains leave some idle
+        sampler = build_sampler(problem, settings, n_warmup, n_particles, inside)
         self.h = sampler.h
         root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         generators = [np.random.Generator(np.random.PCG64(s)) for s in root.spawn(n_chains)]
         self._task = (problem, settings, n_warmup, n_particles)
         self._n_jobs = n_jobs
-        self.elsewhere = is_asked_for(n_jobs)
         with announced_compilation():
             self.chains = [sampler.start(rng) for rng in generators]
             if not self.elsewhere:
@@ -83,11 +86,9 @@ class Chains:
                 restore(chain, state)
             self._pieces = [list(pieces) for pieces in resume.pieces]
             self._done = list(resume.done)
-        cores = 1 if self.elsewhere else max(joblib.effective_n_jobs(n_jobs), 1)
-        self._threads = min(cores, n_chains)
         for chain in self.chains:
-            if isinstance(chain, TemperedChain):  # rungs in threads where chains leave some idle
-                chain.workers = max(cores // n_chains, 1)
+            if isinstance(chain, TemperedChain):
+                chain.workers = inside
         self.block = 1  # iterations that should take about so long:
         self._seconds, self._growth = BLOCK_SECONDS, 4
         if self.elsewhere:

@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 BINNED_ROWS = 8192
-"""Beyond so many rows columns are not sorted but binned, see ``scan_bins``."""
+"""Beyond so many rows columns are not sorted but binned, see ``scan_bins``, and work over the rows
+is done in parts, see ``crew``."""
+PART_ROWS, MAX_PARTS = 4096, 64
+"""Parts have so many rows, or more where there would be more parts than these."""
 MAX_BINS = 256
 """Of a column: what a byte can tell apart."""
 FINE_BINS = 512
@@ -20,7 +23,10 @@ QUANTILES = 5
 
 
 class BinWork(NamedTuple):
-    """Scratch of one chain; all but empty where columns are not binned."""
+    """Scratch of one chain; all but empty where columns are not binned.
+
+    From ``edge`` to ``share`` there is one for each thread, one behind the other.
+    """
 
     projected: NDArray[np.float64]
     """[rows] for HMC-DFI, else [0]; in the order of the node's rows."""
@@ -41,6 +47,13 @@ class BinWork(NamedTuple):
     """[5]; and what part of it lies before the quantile."""
     close: NDArray[np.int64]
     """[p]; 1 for columns that are looked at closely."""
+
+
+def n_parts(n_rows: int) -> int:
+    """How many parts work over so many rows has; 0 where they are not that many."""
+    if n_rows <= BINNED_ROWS:
+        return 0
+    return -(-n_rows // max(PART_ROWS, -(-n_rows // MAX_PARTS)))
 
 
 def bin_columns(
@@ -68,17 +81,19 @@ def bin_columns(
     return code, grid, n_bins, n_levels
 
 
-def make_bin_work(p: int, rows: int, n_classes: int, max_leaves: int, n_weights: int) -> BinWork:
+def make_bin_work(
+    p: int, rows: int, n_classes: int, max_leaves: int, n_weights: int, threads: int
+) -> BinWork:
     """``rows`` 0 where columns are not binned."""
     channels = (max_leaves + 2) * (n_classes or 2) if rows else 0
     return BinWork(
         projected=np.zeros(rows if n_weights else 0),
         code=np.zeros(rows if n_weights else 0, np.uint8),
         segment=np.zeros(max(n_classes, 1) + 1, np.int64),
-        edge=np.zeros(FINE_BINS),
-        counts=np.zeros(FINE_BINS * channels),
-        base=np.zeros(channels),
-        place=np.zeros(QUANTILES, np.int64),
-        share=np.zeros(QUANTILES),
+        edge=np.zeros(threads * FINE_BINS),
+        counts=np.zeros(threads * FINE_BINS * channels),
+        base=np.zeros(threads * channels),
+        place=np.zeros(threads * QUANTILES, np.int64),
+        share=np.zeros(threads * QUANTILES),
         close=np.zeros(p, np.int64),
     )

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .bins import n_parts
+from .crew import make_crew
 from .routing import BLOCK
 
 CLASSES = 0
@@ -67,7 +69,12 @@ class LeafPrior(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch of one chain; nothing in it outlives a call of ``log_likelihood``."""
+    """Scratch of one chain; nothing in it outlives a call of ``log_likelihood``.
+
+    Where data are in parcels, psi, reach, adjoint and slope are there for each thread, and counts,
+    sums and the derivatives for all rows and then for each parcel; ``d_sigma`` of a parcel is its
+    sum of squares. Those of other threads and parcels come behind what is said here.
+    """
 
     psi: NDArray[np.float64]
     """[capacity * BLOCK or more]; see routing."""
@@ -99,6 +106,8 @@ class Work(NamedTuple):
     """[capacity]"""
     d_sigma: NDArray[np.float64]
     """[1]"""
+    crew: NDArray[np.int64]
+    """[0] where data are not in parcels."""
 
 
 def aligned_zeros(*shape: int, dtype: Any = np.float64) -> NDArray[Any]:
@@ -160,26 +169,35 @@ def make_data(columns: Columns, y: NDArray[np.generic], n_classes: int) -> Data:
     )
 
 
-def make_work(data: Data, max_leaves: int, n_classes: int, n_weights: int, family: int) -> Work:
+def make_work(
+    data: Data, max_leaves: int, n_classes: int, n_weights: int, family: int, threads: int = 1
+) -> Work:
     capacity = 2 * max_leaves - 1
     n_rows = data.columns.shape[1]  # with the padding
     block = min(BLOCK, n_rows)
     kept = max(capacity * block, min(CACHED_FLOATS, capacity * n_rows))
     square = max_leaves if family == COLLAPSED else 0
     pairs = PAIRS_A_SPLIT[family] * max_leaves
+    parcels = n_parts(data.n_rows)
+    if parcels:
+        kept = max(kept, threads * capacity * block)
+    else:
+        threads = 1
+    sets = 1 + parcels
     return Work(
         psi=aligned_zeros(kept),
         reach=aligned_zeros(kept),
-        adjoint=aligned_zeros(max(capacity, pairs if square else 0) * block),
-        slope=aligned_zeros(2, block),
+        adjoint=aligned_zeros(threads * max(capacity, pairs if square else 0) * block),
+        slope=aligned_zeros(2 * threads, block),
         leaf=np.zeros(max_leaves, np.int64),
-        counts=np.zeros((max_leaves, max(n_classes, 1))),
+        counts=np.zeros((sets * max_leaves, max(n_classes, 1))),
         table=np.zeros((max_leaves, max(n_classes, 1))),
-        sums=np.zeros(pairs * (square + 3 if square else n_classes)),
+        sums=np.zeros(sets * pairs * (square + 3 if square else n_classes)),
         gram=np.zeros((square, square)),
         moment=np.zeros((square, square)),
-        d_threshold=np.zeros(capacity),
-        d_weights=np.zeros((capacity, n_weights)),
-        d_value=np.zeros(capacity),
-        d_sigma=np.zeros(1),
+        d_threshold=np.zeros(sets * capacity),
+        d_weights=np.zeros((sets * capacity, n_weights)),
+        d_value=np.zeros(sets * capacity),
+        d_sigma=np.zeros(sets),
+        crew=make_crew() if parcels else np.zeros(0, np.int64),
     )

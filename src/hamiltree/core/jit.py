@@ -128,6 +128,27 @@ def never_inline(typingctx: Any) -> Any:
     return types.none(), codegen
 
 
+def replacing(*names: str) -> Any:
+    """``replace(record, values)``: a named tuple with other values of these fields."""
+
+    @intrinsic
+    def replace(typingctx: Any, record: Any, values: Any) -> Any:
+        places = [record.fields.index(name) for name in names]
+        for place, given in zip(places, values, strict=True):
+            if record[place] != given:
+                raise TypeError(f"{record.fields[place]} is {record[place]}, not {given}")
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            changed = args[0]
+            for place, value in zip(places, cgutils.unpack_tuple(builder, args[1]), strict=True):
+                changed = builder.insert_value(changed, value, place)
+            return changed
+
+        return record(record, values), codegen
+
+    return replace
+
+
 _left_out: set[str] = set()
 
 
@@ -171,6 +192,29 @@ def leaving_out(names: set[str]) -> Iterator[None]:
         _left_out.difference_update(names)
 
 
+def plain_types(given: Any) -> list[Any]:
+    """Types of arguments as a function behind an address has them."""
+    plainly = map(types.unliteral, given)
+    return [types.int64 if isinstance(t, types.Integer) else t for t in plainly]
+
+
+def call_at(
+    context: Any, builder: Any, address: Any, callee: Any, given: Any, values: list[Any]
+) -> tuple[Any, Any]:
+    """Code that calls a compiled function of this signature at an address: (status, result)."""
+    convention = context.call_conv
+    kind = convention.get_function_type(callee.return_type, callee.args)
+    pointer = builder.inttoptr(address, kind.as_pointer())
+    values = [
+        context.cast(builder, value, its, wanted)
+        for value, its, wanted in zip(values, given, callee.args, strict=True)
+    ]
+    status, result = convention.call_function(
+        builder, pointer, callee.return_type, callee.args, values
+    )
+    return status, result
+
+
 def opaque(function: Any, returns: Any = None) -> tuple[Any, Callable[..., int]]:
     """Cut a compiled function loose from its callers: (call, address_of).
 
@@ -191,23 +235,13 @@ def opaque(function: Any, returns: Any = None) -> tuple[Any, Callable[..., int]]
         if returns is None:
             callee = types.Dispatcher(function).get_call_type(typingctx, tuple(arguments), {})
         else:
-            plainly = map(types.unliteral, arguments)
-            callee = returns(*(types.int64 if isinstance(t, types.Integer) else t for t in plainly))
+            callee = returns(*plain_types(arguments))
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            convention = context.call_conv
-            kind = convention.get_function_type(callee.return_type, callee.args)
-            pointer = builder.inttoptr(args[0], kind.as_pointer())
             values = cgutils.unpack_tuple(builder, args[1])
-            values = [
-                context.cast(builder, value, given, wanted)
-                for value, given, wanted in zip(values, arguments, callee.args, strict=True)
-            ]
-            status, result = convention.call_function(
-                builder, pointer, callee.return_type, callee.args, values
-            )
+            status, result = call_at(context, builder, args[0], callee, arguments, values)
             with cgutils.if_unlikely(builder, status.is_error):
-                convention.return_status_propagate(builder, status)
+                context.call_conv.return_status_propagate(builder, status)
             return result
 
         return callee.return_type(types.int64, arguments), codegen

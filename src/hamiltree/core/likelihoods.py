@@ -21,7 +21,7 @@ from .collapsed import (
     width_of_sums,
 )
 from .jit import inlined, row_kernel
-from .means import finish_means, residual_means
+from .means import finish_means, put_means, residual_means
 from .routing import (
     backpropagate_block,
     fill,
@@ -118,6 +118,65 @@ def back_through_block(family, data, h, tree, work, n_leaf, b, base):
     )
 
 
+@inlined
+def ways(family, data, h, tree, work, n_leaf, with_gradient, may_keep):
+    """How to the gradient: (through splits, pairs to sum over or 0, passes, routing is kept)."""
+    n_nodes = tree.n_nodes[0]
+    fits = may_keep and n_nodes * data.columns.shape[1] <= work.psi.shape[0]
+    through_splits = with_gradient and h[0] > 0.0 and n_nodes > 1
+    n_pairs = 0
+    if through_splits and tree.weights.shape[1] == 0:
+        n_pairs = count_pairs(tree, work, n_leaf)
+        most = PAIRS_A_SPLIT_KEPT[family] if fits else PAIRS_A_SPLIT[family]
+        if n_pairs > most * (n_leaf - 1):
+            n_pairs = 0
+    passes = 2 if through_splits and family != MEANS and n_pairs == 0 else 1
+    return through_splits, n_pairs, passes, passes == 2 and fits
+
+
+@inlined
+def through_block(
+    family, data, h, tree, work, n_leaf, n_pairs, with_gradient, b, base, routes, sums, back
+):
+    """Route a block, add its sums, go back through it: what is asked for. Returns its squares."""
+    start, stop, n = rows_of_block(data, b)
+    squares = 0.0
+    if routes:
+        reach_root(work.reach, base, data.block_rows[b], n)
+        route_block(data.columns, h, tree, start, stop, base, work.psi, work.reach, work.slope[0])
+    if sums:
+        if family == CLASSES:
+            if n_pairs > 0:
+                accumulate_pairs(tree, work, n_leaf, data.block_class[b], base, n)
+            else:
+                accumulate_classes(work, n_leaf, data.block_class[b], base, n)
+        elif family == MEANS:
+            squares = residual_means(data, work, n_leaf, start, base, n, with_gradient)
+        else:
+            if n_pairs > 0:
+                fill_tangents(tree, work, base, n)
+            squares = accumulate_collapsed(data, work, n_leaf, n_pairs, start, base, n)
+    if back:
+        back_through_block(family, data, h, tree, work, n_leaf, b, base)
+    return squares
+
+
+@inlined
+def finish(family, data, leaf_prior, h, tree, work, n_leaf, n_pairs, squares, with_gradient):
+    """The log-likelihood from the finished sums, and the gradient where they give it."""
+    if family == CLASSES:
+        total = finish_classes(leaf_prior, work, n_leaf, with_gradient)
+        if n_pairs > 0:
+            gradient_from_pairs(h, tree, work, n_leaf)
+    elif family == MEANS:
+        total = finish_means(data, tree, work, n_leaf, squares, with_gradient)
+    else:
+        total = finish_collapsed(data, leaf_prior, tree, work, n_leaf, squares, with_gradient)
+        if n_pairs > 0:
+            gradient_from_tangents(h, tree, work, n_leaf)
+    return total
+
+
 @row_kernel
 def log_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
     """The log-likelihood; with_gradient also fills the d_ arrays of ``work``.
@@ -132,56 +191,33 @@ def log_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
     """
     n_leaf = list_leaves(tree, work.leaf)
     n_nodes = tree.n_nodes[0]
-    fits = n_nodes * data.columns.shape[1] <= work.psi.shape[0]
-    through_splits = with_gradient and h[0] > 0.0 and n_nodes > 1
-    n_pairs = 0
-    if through_splits and tree.weights.shape[1] == 0:
-        n_pairs = count_pairs(tree, work, n_leaf)
-        most = PAIRS_A_SPLIT_KEPT[family] if fits else PAIRS_A_SPLIT[family]
-        if n_pairs > most * (n_leaf - 1):
-            n_pairs = 0
-    by_sums = n_pairs > 0
-    passes = 2 if through_splits and family != MEANS and not by_sums else 1
-    keep = passes == 2 and fits
+    through_splits, n_pairs, passes, keep = ways(
+        family, data, h, tree, work, n_leaf, with_gradient, True
+    )
     clear_sums(family, tree, work, n_leaf, n_pairs, with_gradient)
+    put_means(family, tree, work, n_leaf)
     total = 0.0
     squares = 0.0
     for this in range(passes):
+        back = through_splits and n_pairs == 0 and this == passes - 1
         for b in range(data.block_class.shape[0]):
-            start, stop, n = rows_of_block(data, b)
-            base = start * n_nodes if keep else 0
-            if this == 0 or not keep:
-                reach_root(work.reach, base, data.block_rows[b], n)
-                route_block(
-                    data.columns, h, tree, start, stop, base, work.psi, work.reach, work.slope[0]
-                )
-            if this == 0:
-                if family == CLASSES:
-                    if by_sums:
-                        accumulate_pairs(tree, work, n_leaf, data.block_class[b], base, n)
-                    else:
-                        accumulate_classes(work, n_leaf, data.block_class[b], base, n)
-                elif family == MEANS:
-                    squares += residual_means(
-                        data, tree, work, n_leaf, start, base, n, with_gradient
-                    )
-                else:
-                    if by_sums:
-                        fill_tangents(tree, work, base, n)
-                    squares += accumulate_collapsed(data, work, n_leaf, n_pairs, start, base, n)
-            if through_splits and not by_sums and this == passes - 1:
-                back_through_block(family, data, h, tree, work, n_leaf, b, base)
+            squares += through_block(
+                family,
+                data,
+                h,
+                tree,
+                work,
+                n_leaf,
+                n_pairs,
+                with_gradient,
+                b,
+                data.block[b] * n_nodes if keep else 0,
+                this == 0 or not keep,
+                this == 0,
+                back,
+            )
         if this == 0:
-            if family == CLASSES:
-                total = finish_classes(leaf_prior, work, n_leaf, with_gradient)
-                if by_sums:
-                    gradient_from_pairs(h, tree, work, n_leaf)
-            elif family == MEANS:
-                total = finish_means(data, tree, work, n_leaf, squares, with_gradient)
-            else:
-                total = finish_collapsed(
-                    data, leaf_prior, tree, work, n_leaf, squares, with_gradient
-                )
-                if by_sums:
-                    gradient_from_tangents(h, tree, work, n_leaf)
+            total = finish(
+                family, data, leaf_prior, h, tree, work, n_leaf, n_pairs, squares, with_gradient
+            )
     return total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from .buffers import MEANS
 from .jit import inlined
 from .routing import add_four, add_scaled, dot, rows_of, scale_into, three_dots
 
@@ -40,11 +41,17 @@ def phi_or(other, work, n_leaf, k, base, n):
 
 
 @inlined
-def residual_means(data, tree, work, n_leaf, start, base, n, with_gradient):
+def put_means(family, tree, work, n_leaf):
+    """The leaves' means into the table, where ``residual_means`` wants them."""
+    if family == MEANS:
+        for k in range(n_leaf):
+            work.table[k, 0] = tree.value[work.leaf[k]]
+
+
+@inlined
+def residual_means(data, work, n_leaf, start, base, n, with_gradient):
     """y - fit of a block into ``slope[1]``; returns its sum of squares."""
     residual = work.slope[1, :n]
-    for k in range(n_leaf):
-        work.table[k, 0] = tree.value[work.leaf[k]]
     y, means = data.y[start : start + n], work.table[:, 0]
     combine_leaves(residual, 1.0, y, -1.0, means, work, n_leaf, base, n)
     if not with_gradient:

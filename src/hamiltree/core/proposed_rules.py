@@ -19,6 +19,7 @@ from .nodes import Tree
 from .priors import log_weights
 from .scan import (
     NOTHING,
+    column_address,
     draw_cell,
     draw_from_scan,
     draw_threshold,
@@ -27,9 +28,9 @@ from .scan import (
     sweep_address,
     sweep_projection,
 )
-from .scan_bins import bins_address
+from .scan_bins import bins_address, project_address
 from .scan_data import ScanCalls, ScanModel, ScanWork
-from .scan_rows import set_sides
+from .scan_rows import find_address, set_sides, sides_address
 
 # np.int64, as every integer that goes into a large kernel: it would be compiled for each literal
 MODE_PRIOR, MODE_COLUMNS = np.int64(0), np.int64(1)
@@ -154,8 +155,20 @@ def connect(model: ScanModel, work: ScanWork, tree: Tree, rng: np.random.Generat
         columns=sweep_address(model, work, 0, 0, 0, 0.0, work.weights),
         weigh=_weigh_address(model, work, tree, 0, 0, 0, 0),
         draw=_draw_address(model, work, 0, rng),
-        bins=bins_address(model, work, 0, work.weights) if model.data.code.size else 0,
+        bins=0,
+        column=0,
+        find=0,
+        sides=0,
+        project=0,
     )
+    if model.data.code.size:
+        calls = calls._replace(
+            bins=bins_address(model, work, 0, work.weights),
+            column=column_address(model, work, False, 0, 0.0, 0, 0),
+            find=find_address(model, work, tree, 0, 0, 0, 0),
+            sides=sides_address(model, work, tree, 0, 0, 0, 0),
+            project=project_address(model, work, work.weights, 0, 0),
+        )
     return model._replace(calls=calls)
 
 

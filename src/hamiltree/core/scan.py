@@ -21,10 +21,12 @@ import math
 import numpy as np
 from numba import types
 
+from .bins import QUANTILES
+from .crew import shared
 from .hard_rules import UNIFORM, UNIT
-from .jit import inlined, kernel, never_inline, opaque
+from .jit import inlined, kernel, never_inline, opaque, replacing
 from .priors import log_threshold
-from .routing import exp_clamped
+from .routing import exp_clamped, window
 from .scan_bins import CLOSE_COLUMNS, TIE, call_bins
 from .scan_data import FIFTHS, LOGISTIC, PIECE, is_binned, is_soft
 from .scan_rows import groups_by_column, groups_by_projection, mark_rows
@@ -239,25 +241,89 @@ def sweep_columns(model, work, first, stop, feature, threshold):
     return result
 
 
+_own_bins = replacing("edge", "counts", "base", "place", "share")
+_own_cells = replacing("low", "high", "weight", "threshold", "bins")
+
+
 @inlined
-def sweep_closely(model, work, feature, threshold, density):
-    """Look closely at the columns that are best so far; the density of the rule with that."""
+def share_of(array, who, threads):
+    """What a thread has of an array that is there for each."""
+    room = array.shape[0] // threads
+    return window(array, who * room, room)
+
+
+@inlined
+def with_own_scratch(work, who):
+    bins = work.bins
+    threads = bins.place.shape[0] // QUANTILES
+    own_bins = _own_bins(
+        bins,
+        (
+            share_of(bins.edge, who, threads),
+            share_of(bins.counts, who, threads),
+            share_of(bins.base, who, threads),
+            share_of(bins.place, who, threads),
+            share_of(bins.share, who, threads),
+        ),
+    )
+    return _own_cells(
+        work,
+        (
+            share_of(work.low, who, threads),
+            share_of(work.high, who, threads),
+            share_of(work.weight, who, threads),
+            share_of(work.threshold, who, threads),
+            own_bins,
+        ),
+    )
+
+
+@kernel
+def column_apart(model, work, closely, feature, threshold, part, who):
+    """Weigh one column of large data: a part of a sweep over all, or over those to look closely at.
+
+    ``share`` gets the density of the rule asked for, where it is of this column.
+    """
+    f = part
+    if closely:
+        f = -1
+        for _ in range(part + 1):
+            f += 1
+            while work.bins.close[f] == 0:
+                f += 1
+    mine = with_own_scratch(work, who)
+    arguments = (model, mine, f, f + 1, feature, threshold, work.weights)
+    _, _, _, work.share[f] = _sweep(model.calls.columns, arguments)
+
+
+_sweep_in_parts, column_address = shared(column_apart)
+
+
+@inlined
+def sweep_binned(model, work, feature, threshold):
+    """All columns, by whoever is free, then closely those that are best so far; the density."""
     close = work.bins.close
     p = close.shape[0]
-    for f in range(p):
-        close[f] = 0
-    for _ in range(min(CLOSE_COLUMNS, p)):
+    n = p
+    for closely in range(2):
+        task = (model, work, closely == 1, feature, threshold)
+        _sweep_in_parts(work.crew, n, model.calls.column, task)
+        n = min(CLOSE_COLUMNS, p)
+        if closely == 0:
+            choose_closely(work, n)
+    return work.share[feature] if feature >= 0 else 0.0
+
+
+@inlined
+def choose_closely(work, n):
+    """Mark the columns that are best so far."""
+    close = work.bins.close
+    for _ in range(n):
         best = -1
-        for f in range(p):
+        for f in range(close.shape[0]):
             if close[f] == 0 and (best < 0 or work.log_total[f] > work.log_total[best] + TIE):
                 best = f
         close[best] = 1
-    for f in range(p):
-        if close[f] == 1:
-            _, _, _, found = sweep_columns(model, work, f, f + 1, feature, threshold)
-            if f == feature:
-                density = found
-    return density
 
 
 @inlined
@@ -278,9 +344,10 @@ def scan(model, work, feature, threshold):
     p = model.data.columns.shape[0]
     prior = model.prior
     work.bins.close[:] = 0
-    _, _, _, density = sweep_columns(model, work, np.int64(0), np.int64(p), feature, threshold)
     if is_binned(model.data):
-        density = sweep_closely(model, work, feature, threshold, density)
+        density = sweep_binned(model, work, feature, threshold)
+    else:
+        _, _, _, density = sweep_columns(model, work, np.int64(0), np.int64(p), feature, threshold)
     top_total = -np.inf
     available = 0.0
     for f in range(p):

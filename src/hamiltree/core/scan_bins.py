@@ -17,8 +17,10 @@ from numba import types
 
 from .bins import FINE_BINS, QUANTILES, WINDOW_CELLS
 from .buffers import CLASSES
+from .crew import shared
 from .jit import inlined, kernel, never_inline, opaque
 from .scan_data import FIFTHS, LOGISTIC, PIECE, is_soft
+from .scan_rows import FIRST_PART, count_parts, part_bounds
 
 TIE = 1e-9
 """Scores that differ by no more are equal, whatever their rounding: the first is the best."""
@@ -26,12 +28,12 @@ CLOSE_COLUMNS = 3
 """Columns that a scan looks at closely: those of the highest scores so far."""
 
 
-@inlined
-def project_rows(model, work, weights, bins):
-    """Projections, and their bins: of equal width between the smallest and the largest."""
-    n = work.n_rows[0]
+@kernel
+def project_part(model, work, weights, part, who):
+    """Projections of a part of the rows, and the smallest and the largest."""
     low, high = np.inf, -np.inf
-    for k in range(n):
+    first, stop = part_bounds(work, work.n_rows[0], part)
+    for k in range(first, stop):
         x = 0.0
         for f in range(weights.shape[0]):
             x += weights[f] * model.data.columns[f, work.rows[k]]
@@ -39,6 +41,23 @@ def project_rows(model, work, weights, bins):
         work.bins.projected[k] = x
         low = min(low, x)
         high = max(high, x)
+    work.sums[FIRST_PART + part, 0, 0] = low
+    work.sums[FIRST_PART + part, 0, 1] = high
+
+
+_project_in_parts, project_address = shared(project_part)
+
+
+@inlined
+def project_rows(model, work, weights, bins):
+    """Projections, and their bins: of equal width between the smallest and the largest."""
+    n = work.n_rows[0]
+    parts = count_parts(work, n)
+    _project_in_parts(work.crew, parts, model.calls.project, (model, work, weights))
+    low, high = np.inf, -np.inf
+    for part in range(parts):
+        low = min(low, work.sums[FIRST_PART + part, 0, 0])
+        high = max(high, work.sums[FIRST_PART + part, 0, 1])
     if not high > low:
         low, high = 0.0, 1.0
     scale = bins / (high - low)

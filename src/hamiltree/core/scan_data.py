@@ -8,7 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .bins import MAX_BINS, QUANTILES, WINDOW_CELLS, BinWork, bin_columns, make_bin_work
+from .bins import (
+    MAX_BINS,
+    QUANTILES,
+    WINDOW_CELLS,
+    BinWork,
+    bin_columns,
+    make_bin_work,
+    n_parts,
+)
 from .hard_rules import UNIT
 from .jit import inlined
 from .priors import TreePrior
@@ -29,6 +37,8 @@ SHARED = 3
 SPANNED = 2.0
 """And which has so many rows a value, or so many values within h."""
 
+NOBODY = np.zeros(0, np.int64)
+"""In place of a crew."""
 KNOWN, OWN = 1, 2
 """Regression leaves: noise sd known, or a variance of each leaf integrated out."""
 
@@ -70,7 +80,11 @@ class ScanCalls(NamedTuple):
     weigh: int
     draw: int
     bins: int
-    """0 where columns are not binned: then it is not compiled."""
+    """0 where columns are not binned: then it is not compiled, nor are those below."""
+    column: int
+    find: int
+    sides: int
+    project: int
 
 
 class ScanModel(NamedTuple):
@@ -94,7 +108,7 @@ class ScanModel(NamedTuple):
     """[p]; the model's own array."""
     power: NDArray[np.float64]
     """[1]; the model's own array."""
-    calls: ScanCalls = ScanCalls(0, 0, 0, 0)
+    calls: ScanCalls = ScanCalls(0, 0, 0, 0, 0, 0, 0, 0)
     """Filled by ``proposed_rules.connect``."""
 
 
@@ -120,7 +134,8 @@ class ScanWork(NamedTuple):
     n_side: NDArray[np.int64]
     """[2]; leaves of the left and the right side."""
     members: NDArray[np.int64]
-    """[2, max_leaves + 1, K]; units, rows or fifths, as the sweep goes; rows, all on the right."""
+    """[2, max_leaves + 1, K]; units, rows or fifths, as the sweep goes; rows, all on the right.
+    Binned: then, as in the next two, those of each part of the rows."""
     total: NDArray[np.int64]
     """[2, max_leaves + 1]"""
     sums: NDArray[np.float64]
@@ -141,7 +156,7 @@ class ScanWork(NamedTuple):
     histogram_sums: NDArray[np.float64]
     """[rows, 2] for regression"""
     low: NDArray[np.float64]
-    """[cells]; a cell is [low, high)."""
+    """[cells]; a cell is [low, high). Binned: for each thread, as are the next three."""
     high: NDArray[np.float64]
     weight: NDArray[np.float64]
     threshold: NDArray[np.float64]
@@ -151,7 +166,8 @@ class ScanWork(NamedTuple):
     log_total: NDArray[np.float64]
     """[p]; log of the weight of a column."""
     share: NDArray[np.float64]
-    """[p]; then the probability of drawing it."""
+    """[p]; then the probability of drawing it. Binned, before that: the density of the rule asked
+    for in its column."""
     by_rows: NDArray[np.float64]
     """[K + 1, rows + 1]; parts of a score by counts, see ``scan_scores``; the last by size."""
     by_fifths: NDArray[np.float64]
@@ -165,6 +181,8 @@ class ScanWork(NamedTuple):
     weights: NDArray[np.float64]
     """[p] for HMC-DFI, [0] else."""
     bins: BinWork
+    crew: NDArray[np.int64]
+    """[0] where columns are not binned; see ``crew``."""
 
 
 def make_scan_data(
@@ -220,7 +238,13 @@ def _with_sorted_columns(data: ScanData) -> ScanData:
     return data._replace(order=order, level=level, n_levels=n_levels, value=value, cut=cut)
 
 
-def make_scan_work(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWork:
+def make_scan_work(
+    model: ScanModel,
+    max_leaves: int,
+    n_weights: int,
+    crew: NDArray[np.int64] = NOBODY,
+    threads: int = 1,
+) -> ScanWork:
     data = model.data
     p, n = data.columns.shape
     binned = data.code.shape[1] > 0
@@ -230,7 +254,8 @@ def make_scan_work(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWor
     tabled = rows if rows <= TABLE_ROWS and not binned else 0
     cells = FIFTHS * (moved + 1) if model.kind == UNIT else moved + 1
     if binned:
-        cells = FIFTHS * (MAX_BINS + 1) + WINDOW_CELLS
+        cells = (FIFTHS * (MAX_BINS + 1) + WINDOW_CELLS) * threads
+    sets = 2 + (n_parts(rows) if binned else 0)
     work = ScanWork(
         rows=np.zeros(rows, np.int32),
         n_rows=np.zeros(1, np.int64),
@@ -240,9 +265,9 @@ def make_scan_work(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWor
         leaf_id=np.zeros(2 * max_leaves + 1, np.int64),
         path=np.zeros(max_leaves + 1, np.int64),
         n_side=np.zeros(2, np.int64),
-        members=np.zeros((2, max_leaves + 2, max(classes, 1)), np.int64),
-        total=np.zeros((2, max_leaves + 2), np.int64),
-        sums=np.zeros((2, max_leaves + 2, 2)),
+        members=np.zeros((sets, max_leaves + 2, max(classes, 1)), np.int64),
+        total=np.zeros((sets, max_leaves + 2), np.int64),
+        sums=np.zeros((sets, max_leaves + 2, 2)),
         score=np.zeros(max_leaves + 2),
         start=np.zeros(1),
         group_x=np.zeros(moved),
@@ -264,7 +289,8 @@ def make_scan_work(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWor
         feature=np.zeros(1, np.int64),
         cutpoint=np.zeros(1),
         weights=np.zeros(n_weights),
-        bins=make_bin_work(p, rows if binned else 0, classes, max_leaves, n_weights),
+        bins=make_bin_work(p, rows if binned else 0, classes, max_leaves, n_weights, threads),
+        crew=crew,
     )
     return work
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from .buffers import CLASSES
+from .crew import shared
 from .hard_rules import UNIFORM
 from .jit import inlined, kernel, never_inline
 from .nodes import path_to
 from .scan_data import BINS, is_binned
 from .scan_scores import all_right
 
+FIRST_PART = 2
+"""Among the sums of ``ScanWork``, those of the first part."""
 NEW_LEAF = np.int64(-1)
 """A side that is a new leaf. An np.int64: kernels would be compiled again for a literal."""
 
@@ -26,27 +29,67 @@ def goes_right(data, tree, node, row):
     return x > tree.threshold[node]
 
 
-@kernel
-def find_rows(model, work, tree, node):
-    """The rows that reach a node, as if splits were hard."""
-    never_inline()
-    data = model.data
-    rows = work.rows
-    n = data.rows.shape[0]
-    for k in range(n):
+@inlined
+def part_bounds(work, n, part):
+    """Where a part of n rows begins and ends."""
+    rows = -(-work.rows.shape[0] // (work.total.shape[0] - FIRST_PART))
+    return part * rows, min((part + 1) * rows, n)
+
+
+@inlined
+def count_parts(work, n):
+    rows = -(-work.rows.shape[0] // (work.total.shape[0] - FIRST_PART))
+    return -(-n // rows)
+
+
+@inlined
+def keep_rows(model, work, tree, node, length, first, stop):
+    """Of the rows from ``first`` to ``stop``, leave those that reach a node; where they end."""
+    data, rows = model.data, work.rows
+    for k in range(first, stop):
         rows[k] = data.rows[k]
-    length = path_to(tree, node, work.path)
     for d in range(length):
         at = work.path[d]
         child = work.path[d + 1] if d + 1 < length else node
         to_right = child != at + 1
-        kept = 0
-        for k in range(n):
+        kept = first
+        for k in range(first, stop):
             row = rows[k]
             rows[kept] = row
             kept += 1 if goes_right(data, tree, at, row) == to_right else 0
-        n = kept
-    work.n_rows[0] = n
+        stop = kept
+    return stop
+
+
+@kernel
+def find_part(model, work, tree, node, length, part, who):
+    first, stop = part_bounds(work, work.rows.shape[0], part)
+    stop = keep_rows(model, work, tree, node, length, first, stop)
+    work.total[FIRST_PART + part, 0] = stop - first
+
+
+_find_in_parts, find_address = shared(find_part)
+
+
+@kernel
+def find_rows(model, work, tree, node):
+    """The rows that reach a node, as if splits were hard."""
+    never_inline()
+    n = np.int64(model.data.rows.shape[0])
+    length = path_to(tree, node, work.path)
+    if is_binned(model.data):
+        task = (model, work, tree, node, length)
+        parts = count_parts(work, n)
+        _find_in_parts(work.crew, parts, model.calls.find, task)
+        n = 0
+        for part in range(parts):
+            first, _ = part_bounds(work, n, part)
+            for k in range(first, first + work.total[FIRST_PART + part, 0]):
+                work.rows[n] = work.rows[k]
+                n += 1
+        work.n_rows[0] = n
+    else:
+        work.n_rows[0] = keep_rows(model, work, tree, node, length, 0, n)
 
 
 @inlined
@@ -72,35 +115,31 @@ def leaf_of(model, work, tree, root, row):
     return work.leaf_id[i]
 
 
-@kernel
-def set_sides(model, work, tree, left, right):
-    """Where each row of the node goes on either side, and sums with all rows on the right.
+@inlined
+def clear_leaves(work, leaves, which):
+    for leaf in range(leaves):
+        work.total[which, leaf] = 0
+        for m in range(work.members.shape[2]):
+            work.members[which, leaf, m] = 0
+        work.sums[which, leaf, 0] = 0.0
+        work.sums[which, leaf, 1] = 0.0
 
-    ``left`` and ``right`` are roots of subtrees of ``tree``, or -1 for a new leaf.
-    """
-    never_inline()
+
+@inlined
+def place_rows(model, work, tree, left, right, which, first, stop):
+    """Where rows go on either side, and sums over them with all on the right."""
     data = model.data
-    n_left = number_leaves(work, tree, left)
-    n_right = number_leaves(work, tree, right)
-    work.n_side[0], work.n_side[1] = n_left, n_right
+    n_left, n_right = work.n_side[0], work.n_side[1]
     classes = work.members.shape[2]
-    for leaf in range(n_left + n_right):
-        work.total[1, leaf] = 0
-        for m in range(classes):
-            work.members[1, leaf, m] = 0
-        work.sums[1, leaf, 0] = 0.0
-        work.sums[1, leaf, 1] = 0.0
     binned = is_binned(data)
-    segment = work.bins.segment
-    segment[:] = 0
-    for k in range(work.n_rows[0]):
+    clear_leaves(work, n_left + n_right, which)
+    for k in range(first, stop):
         row = work.rows[k]
         label = data.label[row]
         to_left = leaf_of(model, work, tree, left, row)
         to_right = leaf_of(model, work, tree, right, row)
         to = n_left + to_right
         if binned:
-            segment[label + 1] += 1
             work.key[k] = (to_left << 16) + to_right
         else:
             place = work.place[row]
@@ -108,14 +147,63 @@ def set_sides(model, work, tree, left, right):
             place[1] = to
             place[2] = label
             work.key[row] = (to_left * n_right + to_right) * classes + label
-        work.total[1, to] += 1
+        work.total[which, to] += 1
         if model.leaf == CLASSES:
-            work.members[1, to, label] += 1
+            work.members[which, to, label] += 1
         else:
-            work.sums[1, to, 0] += data.y[row]
-            work.sums[1, to, 1] += data.y[row] * data.y[row]
+            work.sums[which, to, 0] += data.y[row]
+            work.sums[which, to, 1] += data.y[row] * data.y[row]
+
+
+@kernel
+def sides_part(model, work, tree, left, right, part, who):
+    first, stop = part_bounds(work, work.n_rows[0], part)
+    place_rows(model, work, tree, left, right, FIRST_PART + part, first, stop)
+
+
+_place_in_parts, sides_address = shared(sides_part)
+
+
+@inlined
+def add_parts(model, work, parts):
+    """Sums over all parts, in order, and how many rows each class has."""
+    leaves = work.n_side[0] + work.n_side[1]
+    classes = work.members.shape[2]
+    segment = work.bins.segment
+    segment[:] = 0
+    clear_leaves(work, leaves, 1)
+    for which in range(FIRST_PART, FIRST_PART + parts):
+        for leaf in range(leaves):
+            work.total[1, leaf] += work.total[which, leaf]
+            for m in range(classes):
+                work.members[1, leaf, m] += work.members[which, leaf, m]
+            work.sums[1, leaf, 0] += work.sums[which, leaf, 0]
+            work.sums[1, leaf, 1] += work.sums[which, leaf, 1]
+    for leaf in range(leaves):
+        for m in range(classes):
+            rows = work.members[1, leaf, m] if model.leaf == CLASSES else work.total[1, leaf]
+            segment[m + 1] += rows
     for m in range(classes):
         segment[m + 1] += segment[m]
+
+
+@kernel
+def set_sides(model, work, tree, left, right):
+    """Where each row of the node goes on either side, and sums with all rows on the right.
+
+    ``left`` and ``right`` are roots of subtrees of ``tree``, or -1 for a new leaf.
+    """
+    never_inline()
+    work.n_side[0] = number_leaves(work, tree, left)
+    work.n_side[1] = number_leaves(work, tree, right)
+    n = work.n_rows[0]
+    if is_binned(model.data):
+        parts = count_parts(work, n)
+        task = (model, work, tree, left, right)
+        _place_in_parts(work.crew, parts, model.calls.sides, task)
+        add_parts(model, work, parts)
+    else:
+        place_rows(model, work, tree, left, right, 1, 0, n)
     work.start[0] = all_right(model, work, work.by_rows, 1)
 
 

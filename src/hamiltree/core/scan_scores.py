@@ -10,14 +10,23 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .buffers import CLASSES
 from .jit import inlined, kernel, never_inline
-from .scan_data import FIFTHS, KNOWN, ScanModel, ScanWork, is_soft, make_scan_work
+from .scan_data import FIFTHS, KNOWN, NOBODY, ScanModel, ScanWork, is_soft, make_scan_work
 
 
-def make_scorer(model: ScanModel, max_leaves: int, n_weights: int) -> ScanWork:
+def make_scorer(
+    model: ScanModel,
+    max_leaves: int,
+    n_weights: int,
+    crew: NDArray[np.int64] = NOBODY,
+    threads: int = 1,
+) -> ScanWork:
     """Scratch with its tables filled, but for those that depend on sigma."""
-    work = make_scan_work(model, max_leaves, n_weights)
+    work = make_scan_work(model, max_leaves, n_weights, crew, threads)
     if model.leaf != KNOWN:
         fill_tables(model, work.by_rows, 1, 1)
         fill_tables(model, work.by_fifths, FIFTHS, 1)

@@ -24,6 +24,7 @@ from .jit import inlined, kernel, never_inline, opaque
 from .likelihoods import log_likelihood
 from .nodes import Tree
 from .nuts import first_step_size, nuts_transition
+from .parcels import connect_parcels, parcelled_likelihood
 from .priors import TreePrior, log_inverse_gamma, log_normal, log_threshold, log_weights
 from .transforms import (
     balances,
@@ -52,10 +53,12 @@ class Model(NamedTuple):
     centre: NDArray[np.float64]
     """[p] for HMC-DFI in log ratios, inside (0, 1); else [0]."""
     likelihood_address: int
-    """Where this process keeps the compiled ``log_likelihood``; see ``jit.opaque``."""
+    """Where this process keeps the compiled ``log_likelihood``, or ``parcelled_likelihood`` where
+    data are large; see ``jit.opaque``."""
 
 
 _call_likelihood, _likelihood_address = opaque(log_likelihood, returns=types.float64)
+_, _parcelled_address = opaque(parcelled_likelihood, returns=types.float64)
 
 
 def make_model(
@@ -70,7 +73,11 @@ def make_model(
     work: Work,
 ) -> Model:
     """``tree`` and ``work`` only show the types that the likelihood is compiled for."""
-    address = _likelihood_address(family, data, leaf_prior, h, tree, work, False)
+    address_of = _likelihood_address
+    if work.crew.size:
+        connect_parcels(family, data, h, tree, work)
+        address_of = _parcelled_address
+    address = address_of(family, data, leaf_prior, h, tree, work, False)
     return Model(family, data, prior, leaf_prior, h, np.array([power]), centre, address)
 
 

@@ -192,7 +192,8 @@ class LearningChain:
 
     def advance(self, n: int) -> list[Block]:
         """Run n iterations; returns the draws made, in one piece or several."""
-        return in_blocks(self._advance, self.block, n)
+        with self.chain.helped():
+            return in_blocks(self._advance, self.block, n)
 
     def _advance(self, n: int) -> int:
         done: int = advance_learning(self.state, self.plan, self.learning, self.block, n, self.rng)
@@ -200,7 +201,8 @@ class LearningChain:
 
     def compile(self) -> None:
         """Compile, or load what was compiled before, without moving the chain."""
-        self._advance(0)
+        with self.chain.helped():
+            self._advance(0)
 
     def tally(self) -> dict[str, dict[str, tuple[int, int]]]:
         """The chain's moves, and the steps of NUTS where those can be refused."""

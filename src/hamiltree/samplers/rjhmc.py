@@ -9,7 +9,9 @@ derivation holds although neither composition is reversible by itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,7 @@ from ..core.buffers import (
     make_data,
     make_work,
 )
+from ..core.crew import helpers
 from ..core.hard_rules import UNIT
 from ..core.jit import compile_side_by_side, inlined, kernel, leaving_out
 from ..core.jumps import GROW, PRUNE, STAY, propose_jump
@@ -183,6 +186,8 @@ class RJHMC:
     n_warmup: int
     h: NDArray[np.float64]
     """[p]; softness of each column after warm-up, or where learning it starts."""
+    threads: int = 1
+    """Of each chain, where the data are large."""
 
     @classmethod
     def build(
@@ -192,11 +197,12 @@ class RJHMC:
         n_classes: int,
         settings: Settings,
         n_warmup: int,
+        threads: int = 1,
     ) -> RJHMC:
         data = make_data(columns, y, n_classes)
         scan_data = sorted_columns(data, settings)
         h = softness_of(data.columns, settings)  # rows that pad the columns are 0, as some row is
-        return cls(data, scan_data, settings, n_classes, n_warmup, h)
+        return cls(data, scan_data, settings, n_classes, n_warmup, h, threads)
 
     def start(self, rng: np.random.Generator) -> RJHMCChain:
         compile_ahead(self)
@@ -231,6 +237,11 @@ class RJHMCChain:
         self.state = with_calls(state._replace(scan_model=scans), self.plan, rng)
         n_weights = self.state.tree.weights.shape[1]
         self.block = make_block(sampler.settings.max_leaves, n_weights, max(sampler.n_classes, 1))
+        n_helpers = sampler.threads - 1 if state.work.crew.size else 0
+        self.helped: Callable[[], AbstractContextManager[None]] = nullcontext
+        if n_helpers:
+            self.helped = partial(helpers, state.work.crew, n_helpers)
+        """A context in which other threads help with the rows."""
 
     @property
     def iteration(self) -> int:
@@ -238,13 +249,17 @@ class RJHMCChain:
 
     def advance(self, n: int) -> list[Block]:
         """Run n iterations; returns the draws made, in one piece or several."""
-        return in_blocks(
-            lambda left: advance(self.state, self.plan, self.block, left, self.rng), self.block, n
-        )
+        with self.helped():
+            return in_blocks(
+                lambda left: advance(self.state, self.plan, self.block, left, self.rng),
+                self.block,
+                n,
+            )
 
     def compile(self) -> None:
         """Compile, or load what was compiled before, without moving the chain."""
-        advance(self.state, self.plan, self.block, 0, self.rng)
+        with self.helped():
+            advance(self.state, self.plan, self.block, 0, self.rng)
 
     def tally(self) -> dict[str, dict[str, tuple[int, int]]]:
         """phase -> move -> (accepted, proposed), for the moves that were proposed at all."""
@@ -381,7 +396,8 @@ def make_state(sampler: RJHMC) -> State:
     tree = empty_tree(capacity, n_weights)
     # informed moves see explicit means integrated out
     family = CLASSES if sampler.n_classes else COLLAPSED
-    work = make_work(sampler.data, capacity, sampler.n_classes, n_weights, family)
+    sizes = (capacity, sampler.n_classes, n_weights, family)
+    work = make_work(sampler.data, *sizes, sampler.threads)
     model = model_of(sampler, tree, work)
     scan_model = ScanModel(
         data=sampler.scan_data,
@@ -408,7 +424,7 @@ def make_state(sampler: RJHMC) -> State:
         informed_tally=np.zeros((2, len(informed.NAMES), 2), np.int64),
         work=work,
         scan_model=scan_model,
-        scan_work=make_scorer(scan_model, capacity, n_weights),
+        scan_work=make_scorer(scan_model, capacity, n_weights, work.crew, sampler.threads),
         rule_work=make_rule_work(capacity, p),
         nuts_work=make_nuts_work(largest, sampler.max_nuts_depth),
         vectors=np.zeros((5, largest)),
