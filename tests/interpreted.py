@@ -20,7 +20,7 @@ import numpy as np
 
 
 def install() -> None:
-    """Put stand-ins for ``hamiltree.core.jit`` and ``crew``; must run before hamiltree is imported."""
+    """Put stand-ins for ``core.jit`` and ``core.crew``; before hamiltree is imported."""
     if "hamiltree" in sys.modules:
         raise RuntimeError("hamiltree has been imported, and compiled, already")
     stand_in = types.ModuleType("hamiltree.core.jit")

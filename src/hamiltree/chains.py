@@ -1,9 +1,10 @@
 """The chains of a run: seeds, threads or other machines, blocks of iterations, draws.
 
 Chains run in threads (the compiled code releases the GIL), or elsewhere if the user asks joblib for
-it. Threads beyond the number of chains help with rungs, or with the rows of large data. Each has its own generator, spawned from the seed, so the draws do not depend on where it runs;
-and a chain advanced in blocks makes the same draws as one advanced in one go, so they do not depend
-on the blocks either.
+it. Threads that they leave idle help with rungs, or with the rows of large data. Each has its own
+generator, spawned from the seed, so the draws do not depend on where it runs; and a chain advanced
+in blocks makes the same draws as one advanced in one go, so they do not depend on the blocks
+either.
 """
 
 from __future__ import annotations

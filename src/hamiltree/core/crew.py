@@ -50,8 +50,7 @@ def make_crew() -> NDArray[np.int64]:
     """What a chain and its helpers share; of nobody but the chain, until ``helpers`` are there."""
     crew = np.zeros(WORDS, np.int64)
     if os.name == "posix":
-        give_way = ctypes.CDLL(None).sched_yield
-        crew[YIELD] = ctypes.cast(give_way, ctypes.c_void_p).value
+        crew[YIELD] = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
     return crew
 
 
@@ -221,9 +220,7 @@ def shared(function: Any) -> tuple[Any, Callable[..., int]]:
             inside = ir.IRBuilder(code.append_basic_block())
             where, part, who = code.args
             found = inside.inttoptr(where, kept.as_pointer())
-            to, values = (
-                inside.load(cgutils.gep_inbounds(inside, found, 0, k)) for k in range(2)
-            )
+            to, values = (inside.load(cgutils.gep_inbounds(inside, found, 0, k)) for k in range(2))
             values = [*cgutils.unpack_tuple(inside, values), part, who]
             call_at(context, inside, to, callee, given, values)
             inside.ret_void()

@@ -81,7 +81,7 @@ def find_rows(model, work, tree, node):
         task = (model, work, tree, node, length)
         parts = count_parts(work, n)
         _find_in_parts(work.crew, parts, model.calls.find, task)
-        n = 0
+        n = np.int64(0)
         for part in range(parts):
             first, _ = part_bounds(work, n, part)
             for k in range(first, first + work.total[FIRST_PART + part, 0]):
