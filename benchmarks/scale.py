@@ -100,7 +100,8 @@ def measure(task: dict[str, Any]) -> dict[str, float]:
 
     kind, n, p = task["kind"], task["rows"], task["features"]
     estimator = BayesianTreeClassifier if kind == "classification" else BayesianTreeRegressor
-    common: dict[str, Any] = {"progress": False, "random_state": 0, "n_jobs": 2}
+    common: dict[str, Any] = {"progress": False, "random_state": 0}
+    common["n_jobs"] = task.get("jobs", 2)
     common["dtype"] = task.get("dtype", "float64")
     warnings.simplefilter("ignore")
     # compiles, bins included; what that needs for itself is not the data's
@@ -108,13 +109,14 @@ def measure(task: dict[str, Any]) -> dict[str, float]:
     bare = _resident()
     X, y = simulate(kind, n, p)
     reset_peak()
-    spent = {"sampling": 0.0}
+    spent = {"sampling": 0.0, "wall": 0.0}
     advance_to = run.Chains.advance_to
 
     def timed(self: Any, *args: Any) -> None:
-        begun = time.process_time()
+        begun, started = time.process_time(), time.perf_counter()
         advance_to(self, *args)
         spent["sampling"] += time.process_time() - begun
+        spent["wall"] += time.perf_counter() - started
 
     run.Chains.advance_to = timed  # type: ignore[method-assign]
     begun, processor = time.perf_counter(), time.process_time()
@@ -126,6 +128,8 @@ def measure(task: dict[str, Any]) -> dict[str, float]:
         "seconds": seconds,
         "processor": time.process_time() - processor,
         "iteration": spent["sampling"] / task["iterations"] / task["chains"],
+        "wall": spent["wall"] / task["iterations"],
+        "log_posterior": float(fitted.posterior_.log_posterior.sum()),
         "memory": (peak_bytes() - bare) / (X.nbytes + y.nbytes),
         "leaves": float(fitted.posterior_.n_leaves.mean()),
         "gradients": float(fitted.posterior_.stats["n_gradients"].mean()),

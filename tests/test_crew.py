@@ -26,7 +26,7 @@ from hamiltree.settings import Settings
 from .core_trees import MAX_LEAVES, random_model, random_tree
 from .test_likelihoods import FAMILIES, RULES, check_gradient, check_value
 
-N_ROWS = 2 * BLOCK + 5
+N_ROWS, MORE_ROWS = 2 * BLOCK + 5, 8 * BLOCK + 5
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +127,7 @@ def test_parcels_give_what_the_plain_likelihood_gives(family, oblique, rng, monk
     for n_splits in (2, 8):
         tree = random_tree(rng, 3, n_splits, oblique)
         model, _, _, _ = random_model(
-            rng, FAMILIES[family], tree, n_rows=N_ROWS, n_features=3, h=0.05
+            rng, FAMILIES[family], tree, n_rows=MORE_ROWS, n_features=3, h=0.05
         )
         sizes = (MAX_LEAVES, len(model.leaf_prior.class_prior), tree.weights.shape[1], model.family)
         work = make_work(model.data, *sizes, threads=3)
@@ -140,7 +140,7 @@ def test_parcels_give_what_the_plain_likelihood_gives(family, oblique, rng, monk
             for _ in range(100):
                 np.testing.assert_array_equal(value_and_gradient(model, tree, work, u), alone)
         with monkeypatch.context() as small:
-            small.setattr(bins, "BINNED_ROWS", N_ROWS)
+            small.setattr(bins, "BINNED_ROWS", MORE_ROWS)
             work = make_work(model.data, *sizes)
             assert work.crew.size == 0
             plain = make_model(*given, model.centre, tree, work)
