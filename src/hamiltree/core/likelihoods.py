@@ -69,11 +69,17 @@ def count_pairs(tree, work, n_leaf):
 
 
 @inlined
-def clear_sums(family, tree, work, n_leaf, n_pairs, with_gradient):
+def count_sums(family, work, n_leaf, n_pairs):
+    """How many of ``work.sums`` are in use."""
     n_sums = n_pairs * work.counts.shape[1]
     if family == COLLAPSED:
         n_sums = (n_left_vectors(n_leaf, n_pairs) + 1) * width_of_sums(n_leaf)
-    fill(window(work.sums, 0, n_sums), 0.0)
+    return n_sums
+
+
+@inlined
+def clear_sums(family, tree, work, n_leaf, n_pairs, with_gradient):
+    fill(window(work.sums, 0, count_sums(family, work, n_leaf, n_pairs)), 0.0)
     for k in range(n_leaf):
         for m in range(work.counts.shape[1]):
             work.counts[k, m] = 0.0

@@ -8,11 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .buffers import COLLAPSED, Data, Work
-from .collapsed import n_left_vectors, width_of_sums
+from .buffers import Data, Work
 from .crew import PARCEL, shared
 from .jit import inlined, kernel, never_inline, replacing, row_kernel
-from .likelihoods import clear_sums, finish, list_leaves, through_block, ways
+from .likelihoods import clear_sums, count_sums, finish, list_leaves, through_block, ways
 from .means import put_means
 from .nodes import Tree
 from .routing import window
@@ -23,15 +22,18 @@ _in_the_slot = replacing(
 
 
 @inlined
-def slot_of(work, slot):
-    """Counts, sums and derivatives of a slot: 0 for all rows, then the parcels."""
+def slot_of(work, slot, n_sums):
+    """Counts, sums and derivatives of a slot: 0 for all rows, then the parcels.
+
+    Sums stand close together: there is room for trees of any size, and memory that nobody touches
+    costs nothing.
+    """
     sets = work.d_sigma.shape[0]
     leaves = work.counts.shape[0] // sets
-    sums = work.sums.shape[0] // sets
     nodes = work.d_threshold.shape[0] // sets
     return (
         work.counts[slot * leaves : (slot + 1) * leaves],
-        window(work.sums, slot * sums, sums),
+        window(work.sums, slot * n_sums, n_sums),
         window(work.d_threshold, slot * nodes, nodes),
         work.d_weights[slot * nodes : (slot + 1) * nodes],
         window(work.d_value, slot * nodes, nodes),
@@ -46,8 +48,9 @@ def pass_over_parcel(
     """One pass over the rows of a parcel, into its slot."""
     threads = work.slope.shape[0] // 2
     room = work.adjoint.shape[0] // threads
+    n_sums = count_sums(family, work, n_leaf, n_pairs)
     own = (window(work.adjoint, who * room, room), work.slope[2 * who : 2 * who + 2])
-    mine = _in_the_slot(work, own + slot_of(work, part + 1))
+    mine = _in_the_slot(work, own + slot_of(work, part + 1, n_sums))
     if sums:
         clear_sums(family, tree, mine, n_leaf, n_pairs, with_gradient)
     base = who * (work.psi.shape[0] // threads)
@@ -80,12 +83,10 @@ _pass, _pass_address = shared(pass_over_parcel)
 @inlined
 def add_sums(family, tree, work, n_leaf, n_pairs, with_gradient):
     """Of all parcels, in order; returns the sum of squares."""
-    n_sums = n_pairs * work.counts.shape[1]
-    if family == COLLAPSED:
-        n_sums = (n_left_vectors(n_leaf, n_pairs) + 1) * width_of_sums(n_leaf)
+    n_sums = count_sums(family, work, n_leaf, n_pairs)
     squares = 0.0
     for slot in range(1, work.d_sigma.shape[0]):
-        counts, sums, _, _, d_value, parcel_squares = slot_of(work, slot)
+        counts, sums, _, _, d_value, parcel_squares = slot_of(work, slot, n_sums)
         squares += parcel_squares[0]
         for k in range(n_leaf):
             for m in range(work.counts.shape[1]):
@@ -101,7 +102,7 @@ def add_sums(family, tree, work, n_leaf, n_pairs, with_gradient):
 @inlined
 def add_derivatives(tree, work):
     for slot in range(1, work.d_sigma.shape[0]):
-        _, _, d_threshold, d_weights, _, _ = slot_of(work, slot)
+        _, _, d_threshold, d_weights, _, _ = slot_of(work, slot, 0)
         for i in range(tree.n_nodes[0]):
             work.d_threshold[i] += d_threshold[i]
             for f in range(work.d_weights.shape[1]):
