@@ -17,7 +17,7 @@ from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
 from hamiltree.datasets import make_cgm
 from hamiltree.parameters import CONSTRAINTS, DOCS, SETTING_NAMES
 from hamiltree.posterior import Posterior
-from hamiltree.settings import METHODS, PRESETS
+from hamiltree.settings import METHODS, PRESETS, resolve
 
 SHORT = {"n_chains": 2, "n_warmup": 50, "n_draws": 30, "random_state": 7}
 ESTIMATORS = [BayesianTreeClassifier, BayesianTreeRegressor]
@@ -367,8 +367,25 @@ def test_priors_reach_the_sampler():
 def test_every_parameter_is_documented_with_its_defaults(estimator):
     for name in estimator().get_params():
         assert f"    {name} : " in estimator.__doc__
-    assert "None means 0.01, or 0.025 with" in estimator.__doc__
+    assert "None means 'learn', or 0.025 with" in estimator.__doc__
     assert "{parameters}" not in estimator.__doc__
+
+
+@pytest.mark.parametrize(
+    ("options", "h"),
+    [
+        ({}, "learn"),
+        ({"h": 0.02}, 0.02),
+        ({"method": "hmc-dfi"}, 0.01),
+        ({"moves": "prior"}, 0.01),
+        ({"replicas": 2}, 0.01),
+        ({"preset": "paper"}, 0.025),
+        ({"preset": "paper", "method": "hmc-dfi"}, 0.025),
+    ],
+)
+def test_softness_is_learned_where_it_can_be(options, h):
+    preset = options.pop("preset", None)
+    assert resolve(preset, options).h == h
 
 
 def test_every_setting_has_its_parameter():

@@ -340,7 +340,7 @@ def make_plan(sampler: RJHMC) -> Plan:
         adapt_slow=adapt_slow,
         adapt_end=adapt_end,
         h_final=final.copy(),
-        sweep=np.array([informed.NAMES.index(name) for name in sweep_of(settings)], np.int64),
+        sweep=np.array([informed.ENTRIES[name] for name in sweep_of(settings)], np.int64),
         keep=True,
         prior_moves=settings.moves == "prior",
     )
