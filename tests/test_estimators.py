@@ -367,7 +367,8 @@ def test_priors_reach_the_sampler():
 def test_every_parameter_is_documented_with_its_defaults(estimator):
     for name in estimator().get_params():
         assert f"    {name} : " in estimator.__doc__
-    assert "None means 'learn', or 0.025 with" in estimator.__doc__
+    h = "'learn'" if estimator is BayesianTreeRegressor else "0.01"
+    assert f"None means {h}, or 0.025 with" in estimator.__doc__
     assert "{parameters}" not in estimator.__doc__
 
 
@@ -383,9 +384,11 @@ def test_every_parameter_is_documented_with_its_defaults(estimator):
         ({"preset": "paper", "method": "hmc-dfi"}, 0.025),
     ],
 )
-def test_softness_is_learned_where_it_can_be(options, h):
-    preset = options.pop("preset", None)
-    assert resolve(preset, options).h == h
+def test_regression_learns_its_softness_where_it_can(options, h):
+    preset = options.get("preset")
+    options = {name: value for name, value in options.items() if name != "preset"}
+    assert resolve(preset, options, regression=True).h == h
+    assert resolve(preset, options).h == (0.01 if h == "learn" else h)
 
 
 def test_every_setting_has_its_parameter():

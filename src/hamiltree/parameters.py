@@ -119,7 +119,7 @@ DOCS: dict[str, tuple[str, str]] = {
         "float, array or str",
         "Softness of splits, a share of a column's range, one or one a "
         'column; 0 for hard splits; "auto" from the data\'s spacing; "learn" samples it, '
-        "the default but for HMC-DFI, replicas and the paper's moves, which have 0.01.",
+        "the default of regression but for HMC-DFI, replicas and the paper's moves.",
     ),
     "h_by_feature": ("bool", 'HMC-DF: h="auto" and h="learn" have an h for each column.'),
     "h_prior": ("(float, float)", 'h="learn": median of h, and sd of log h, of its normal prior.'),
@@ -182,16 +182,18 @@ def documented(cls: type[_Estimator]) -> type[_Estimator]:
     for field in fields(cls):  # type: ignore[arg-type]
         kind, text = DOCS[field.name]
         lines += [f"    {field.name} : {kind}, default={field.default!r}", f"        {text}"]
-        if field.default is None and (values := _preset_values(field.name)):
+        regression = hasattr(cls, "standardize")
+        if field.default is None and (values := _preset_values(field.name, regression)):
             lines.append(f"        {values}")
     cls.__doc__ = (cls.__doc__ or "").replace("    {parameters}", "\n".join(lines))
     return cls
 
 
-def _preset_values(name: str) -> str:
+def _preset_values(name: str, regression: bool) -> str:
     """What None stands for, without and with the paper's preset; empty where nothing fills it."""
     plain, paper = (
-        {**vars(resolve(preset, {})), **RUN_LENGTHS[preset]}.get(name) for preset in (None, "paper")
+        {**vars(resolve(preset, {}, regression=regression)), **RUN_LENGTHS[preset]}.get(name)
+        for preset in (None, "paper")
     )
     if plain == paper:
         return "" if plain is None else f"None means {plain!r}."

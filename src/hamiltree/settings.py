@@ -56,7 +56,7 @@ class Settings:
     beta_split: float = 2.0
     min_leaves: int = 1
     max_leaves: int = 256
-    h: float | tuple[float, ...] | str = 0.01  # ``resolve`` prefers "learn"
+    h: float | tuple[float, ...] | str = 0.01
     h_by_feature: bool = False
     h_prior: tuple[float, float] = (0.01, 1.5)
     tau_prior: tuple[float, float] = (1.0, 1.0)
@@ -152,8 +152,13 @@ MAX_DRAWS_FACTOR = 20
 """Unless max_draws says otherwise, target_rhat makes a run at most so many times n_draws long."""
 
 
-def resolve(preset: str | None, overrides: Mapping[str, object]) -> Settings:
-    """Fill a preset; an override of None means that the user did not set it."""
+def resolve(
+    preset: str | None, overrides: Mapping[str, object], *, regression: bool = False
+) -> Settings:
+    """Fill a preset; an override of None means that the user did not set it.
+
+    Regression learns h where it can: that predicts better, and its chains agree as soon.
+    """
     known = {f.name for f in fields(Settings)}
     unknown = set(overrides) - known
     if unknown:
@@ -162,9 +167,8 @@ def resolve(preset: str | None, overrides: Mapping[str, object]) -> Settings:
     method = str(chosen.get("method", Settings.method))
     filled = {**PRESETS[preset], **METHOD_PRESETS.get((preset, method), {})}
     settings = replace(Settings(), **{**filled, **chosen})  # type: ignore[arg-type]
-    if "h" in filled or "h" in chosen or method != "hmc-df" or why_not_learned(settings):
-        return settings
-    return replace(settings, h="learn")
+    learns = regression and method == "hmc-df" and not why_not_learned(settings)
+    return replace(settings, h="learn") if learns and "h" not in {**filled, **chosen} else settings
 
 
 def why_not_learned(settings: Settings) -> str:
