@@ -42,6 +42,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "h auto, each feature": {"h": "auto", "h_by_feature": True},
     "h learned": {"h": "learn"},
     "h learned, each feature": {"h": "learn", "h_by_feature": True},
+    "h learned, split .95, 1": {"h": "learn", "alpha_split": 0.95, "beta_split": 1.0},
     "split .95, 1": {"h": 0.01, "alpha_split": 0.95, "beta_split": 1.0},
     "split .95, .5": {"h": 0.01, "alpha_split": 0.95, "beta_split": 0.5},
     "split .5, 2": {"h": 0.01, "alpha_split": 0.5, "beta_split": 2.0},

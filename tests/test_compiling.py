@@ -91,10 +91,10 @@ def test_a_second_process_helps_once(tmp_path, monkeypatch):
 
 def test_both_halves_of_the_sampler_are_all_of_it():
     """Each kernel that is cut loose is compiled by one process or the other, none by both."""
-    assert not rjhmc.SCANS & rjhmc.OTHERS
+    assert not rjhmc.OURS & rjhmc.THEIRS
     columns, labels = np.array([[0.0, 0.4, 0.6, 1.0]]), np.array([0, 0, 1, 1])
     sampler = rjhmc.RJHMC.build(columns, labels, 2, Settings(), 10)
-    with jit.leaving_out(rjhmc.SCANS | rjhmc.OTHERS):
+    with jit.leaving_out(rjhmc.OURS | rjhmc.THEIRS):
         state = rjhmc.RJHMCChain(sampler, np.random.default_rng(0)).state
     assert {*state.calls, *state.scan_model.calls, state.model.likelihood_address} == {0}
 

@@ -17,7 +17,7 @@ from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
 from hamiltree.datasets import make_cgm
 from hamiltree.parameters import CONSTRAINTS, DOCS, SETTING_NAMES
 from hamiltree.posterior import Posterior
-from hamiltree.settings import METHODS, PRESETS
+from hamiltree.settings import METHODS, PRESETS, resolve
 
 SHORT = {"n_chains": 2, "n_warmup": 50, "n_draws": 30, "random_state": 7}
 ESTIMATORS = [BayesianTreeClassifier, BayesianTreeRegressor]
@@ -367,8 +367,28 @@ def test_priors_reach_the_sampler():
 def test_every_parameter_is_documented_with_its_defaults(estimator):
     for name in estimator().get_params():
         assert f"    {name} : " in estimator.__doc__
-    assert "None means 0.01, or 0.025 with" in estimator.__doc__
+    h = "'learn'" if estimator is BayesianTreeRegressor else "0.01"
+    assert f"None means {h}, or 0.025 with" in estimator.__doc__
     assert "{parameters}" not in estimator.__doc__
+
+
+@pytest.mark.parametrize(
+    ("options", "h"),
+    [
+        ({}, "learn"),
+        ({"h": 0.02}, 0.02),
+        ({"method": "hmc-dfi"}, 0.01),
+        ({"moves": "prior"}, 0.01),
+        ({"replicas": 2}, 0.01),
+        ({"preset": "paper"}, 0.025),
+        ({"preset": "paper", "method": "hmc-dfi"}, 0.025),
+    ],
+)
+def test_regression_learns_its_softness_where_it_can(options, h):
+    preset = options.get("preset")
+    options = {name: value for name, value in options.items() if name != "preset"}
+    assert resolve(preset, options, regression=True).h == h
+    assert resolve(preset, options).h == (0.01 if h == "learn" else h)
 
 
 def test_every_setting_has_its_parameter():

@@ -14,8 +14,10 @@ import pytest
 from scipy import stats
 
 from hamiltree.core import informed, scan_data
+from hamiltree.core.jit import kernel
 from hamiltree.core.nodes import count_prunable, n_leaves, right_child
 from hamiltree.core.proposed_rules import MODE_COLUMNS, MODE_PRIOR
+from hamiltree.settings import KNOWN_MOVES
 
 from .core_trees import MAX_LEAVES
 from .informed_battery import BACK, PRIOR, Bench, copy_of, pair
@@ -44,6 +46,28 @@ def test_ratio_without_tables(n_classes, rng, monkeypatch):
     bench = Bench.build("hmc-df", 0.2, n_classes, rng)
     assert bench.work.by_rows.shape[1] == bench.work.by_fifths.shape[1] == 1
     check_ratios(bench, n_trees=10)
+
+
+def test_moves_of_a_sweep(rng):
+    """An entry stands for a move and its reverse alike, and rare moves are equally rare."""
+    assert set(informed.ENTRIES) == set(KNOWN_MOVES)
+    n = 6000
+    expected = {"grow": ("grow", "prune"), "insert": ("insert", "delete")}
+    for name, entry in informed.ENTRIES.items():
+        found = Counter(which_move(entry, rng) for _ in range(n))
+        if name == "rare":
+            counts = [found[informed.NAMES.index(m)] for m in ("regrow", "transpose", "relocate")]
+            counts.append(found[-1] / 3)
+        else:
+            counts = [found[informed.NAMES.index(m)] for m in expected.get(name, (name,))]
+        total = n if name != "rare" else sum(counts)
+        assert sum(counts) == pytest.approx(total)
+        assert stats.chisquare(counts).pvalue > LEVEL if len(counts) > 1 else counts == [n]
+
+
+@kernel
+def which_move(entry, rng):
+    return informed.move_of(entry, rng)
 
 
 def check_ratios(bench, n_trees):

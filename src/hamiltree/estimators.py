@@ -286,7 +286,8 @@ class _BayesianTree(BaseEstimator, ABC):
         for name in ("h", "h_init"):
             if isinstance(overrides[name], tuple):
                 overrides[name] = _of_used(name, overrides[name], preprocessing)
-        settings = _spread_mass(resolve(self.preset, overrides), overrides, n_classes)
+        filled = resolve(self.preset, overrides, regression=n_classes == 0)
+        settings = _spread_mass(filled, overrides, n_classes)
         check(settings, n_classes)
         return settings
 

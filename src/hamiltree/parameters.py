@@ -15,13 +15,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .settings import (
     H_RANGE,
     H_WORDS,
-    INFORMED_MOVES,
+    KNOWN_MOVES,
     MAX_DRAWS_FACTOR,
     METHODS,
     MOVES,
     PRESETS,
     RUN_LENGTHS,
     Settings,
+    resolve,
+    why_not_learned,
 )
 
 SETTING_NAMES = tuple(field.name for field in fields(Settings))
@@ -116,7 +118,8 @@ DOCS: dict[str, tuple[str, str]] = {
     "h": (
         "float, array or str",
         "Softness of splits, a share of a column's range, one or one a "
-        'column; 0 for hard splits; "auto" from the data\'s spacing; "learn" samples it.',
+        'column; 0 for hard splits; "auto" from the data\'s spacing; "learn" samples it, '
+        "the default of regression but for HMC-DFI, replicas and the paper's moves.",
     ),
     "h_by_feature": ("bool", 'HMC-DF: h="auto" and h="learn" have an h for each column.'),
     "h_prior": ("(float, float)", 'h="learn": median of h, and sd of log h, of its normal prior.'),
@@ -179,16 +182,17 @@ def documented(cls: type[_Estimator]) -> type[_Estimator]:
     for field in fields(cls):  # type: ignore[arg-type]
         kind, text = DOCS[field.name]
         lines += [f"    {field.name} : {kind}, default={field.default!r}", f"        {text}"]
-        if field.default is None and (values := _preset_values(field.name)):
+        regression = hasattr(cls, "standardize")
+        if field.default is None and (values := _preset_values(field.name, regression)):
             lines.append(f"        {values}")
     cls.__doc__ = (cls.__doc__ or "").replace("    {parameters}", "\n".join(lines))
     return cls
 
 
-def _preset_values(name: str) -> str:
+def _preset_values(name: str, regression: bool) -> str:
     """What None stands for, without and with the paper's preset; empty where nothing fills it."""
     plain, paper = (
-        {**vars(Settings()), **PRESETS[preset], **RUN_LENGTHS[preset]}.get(name)
+        {**vars(resolve(preset, {}, regression=regression)), **RUN_LENGTHS[preset]}.get(name)
         for preset in (None, "paper")
     )
     if plain == paper:
@@ -231,9 +235,9 @@ def check(settings: Settings, n_classes: int) -> None:
         raise ValueError(
             'replicas needs method="hmc-df" or "hmc-dfi" with scheme="composed"; set replicas=1'
         )
-    unknown = set(settings.informed_moves or ()) - set(INFORMED_MOVES)
+    unknown = set(settings.informed_moves or ()) - set(KNOWN_MOVES)
     if unknown:
-        known = ", ".join(dict.fromkeys(INFORMED_MOVES))
+        known = ", ".join(KNOWN_MOVES)
         raise ValueError(f"informed_moves has {sorted(unknown)}; known are {known}")
     if settings.method in ("wu", "smc") and (settings.moves != "prior" or settings.informed_moves):
         raise ValueError(
@@ -287,14 +291,8 @@ def _check_softness(settings: Settings) -> None:
         )
     if settings.h != "learn":
         return
-    exact = settings.scheme == "composed" and settings.adapt == "warmup"
-    if settings.method not in ("hmc-df", "hmc-dfi") or settings.moves != "informed" or not exact:
-        raise ValueError(
-            'h="learn" needs method="hmc-df" or "hmc-dfi" with moves="informed", and not the '
-            'scheme of preset="paper"; set h to a number or to "auto" otherwise'
-        )
-    if settings.replicas > 1:
-        raise ValueError('h="learn" has no replica exchange: set replicas=1, or h to a number')
+    if reason := why_not_learned(settings):
+        raise ValueError(f'h="learn" {reason}')
     start = settings.h_init
     if start is not None and not all(low <= v <= high for v in np.atleast_1d(start)):
         raise ValueError(f'with h="learn", h_init must be between {low:g} and {high:g}')

@@ -11,20 +11,32 @@ H_WORDS = ("auto", "learn")
 """What h may be instead of numbers."""
 H_RANGE = (1e-4, 0.5)
 """Where the prior of a learned h has all its mass."""
-INFORMED_MOVES = (
+KNOWN_MOVES = (
     "grow",
     "insert",
     "change",
     "regrow",
-    "grow",
     "transpose",
-    "insert",
-    "change",
     "swap",
     "relocate",
     "rotate",
+    "rare",
 )
-"""An iteration of moves="informed". A grow is a prune, and an insert a delete, by a fair coin."""
+"""What ``informed_moves`` can be made of."""
+
+INFORMED_MOVES = (
+    "grow",
+    "rotate",
+    "insert",
+    "swap",
+    "change",
+    "rotate",
+    "change",
+    "swap",
+    "rare",
+)
+"""An iteration of moves="informed". A grow is a prune, and an insert a delete, by a fair coin; rare
+is nothing by another, or one of regrow, transpose and relocate, which take several scans."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +152,13 @@ MAX_DRAWS_FACTOR = 20
 """Unless max_draws says otherwise, target_rhat makes a run at most so many times n_draws long."""
 
 
-def resolve(preset: str | None, overrides: Mapping[str, object]) -> Settings:
-    """Fill a preset; an override of None means that the user did not set it."""
+def resolve(
+    preset: str | None, overrides: Mapping[str, object], *, regression: bool = False
+) -> Settings:
+    """Fill a preset; an override of None means that the user did not set it.
+
+    Regression learns h where it can: that predicts better, and its chains agree as soon.
+    """
     known = {f.name for f in fields(Settings)}
     unknown = set(overrides) - known
     if unknown:
@@ -149,4 +166,19 @@ def resolve(preset: str | None, overrides: Mapping[str, object]) -> Settings:
     chosen = {name: value for name, value in overrides.items() if value is not None}
     method = str(chosen.get("method", Settings.method))
     filled = {**PRESETS[preset], **METHOD_PRESETS.get((preset, method), {})}
-    return replace(Settings(), **{**filled, **chosen})  # type: ignore[arg-type]
+    settings = replace(Settings(), **{**filled, **chosen})  # type: ignore[arg-type]
+    learns = regression and method == "hmc-df" and not why_not_learned(settings)
+    return replace(settings, h="learn") if learns and "h" not in {**filled, **chosen} else settings
+
+
+def why_not_learned(settings: Settings) -> str:
+    """What keeps h from being learned; empty where nothing does."""
+    exact = settings.scheme == "composed" and settings.adapt == "warmup"
+    if settings.method not in ("hmc-df", "hmc-dfi") or settings.moves != "informed" or not exact:
+        return (
+            'needs method="hmc-df" or "hmc-dfi" with moves="informed", and not the scheme of '
+            'preset="paper"; set h to a number or to "auto" otherwise'
+        )
+    if settings.replicas > 1:
+        return "has no replica exchange: set replicas=1, or h to a number"
+    return ""

@@ -10,7 +10,7 @@ import numpy as np
 
 from .buffers import CLASSES, COLLAPSED, MEANS
 from .collapsed import solve_upper
-from .informed import GROW, INSERT, propose_informed
+from .informed import move_of, propose_informed
 from .jit import inlined, kernel, never_inline
 from .nodes import copy_tree, n_leaves
 from .noise import update_noise
@@ -62,10 +62,7 @@ def log_posterior(model, tree, log_like):
 
 @kernel
 def informed_sweep(given, scan_model, scan_work, tree, new, work, sweep, log_like, tally, rng):
-    """Attempt the moves of ``sweep`` one by one, then update sigma; returns the log-likelihood.
-
-    A GROW in the sweep is grow or prune by a fair coin, an INSERT insert or delete.
-    """
+    """Attempt the moves of ``sweep`` one by one, then update sigma; returns the log-likelihood."""
     never_inline()
     model = collapse(given)
     if given.family == MEANS:
@@ -74,9 +71,9 @@ def informed_sweep(given, scan_model, scan_work, tree, new, work, sweep, log_lik
         fill_known_tables(scan_model, scan_work, tree.sigma[0])
     current = log_posterior(model, tree, log_like)
     for k in range(sweep.shape[0]):
-        move = sweep[k]
-        if move in (GROW, INSERT) and rng.random() < 0.5:
-            move += 1
+        move = move_of(sweep[k], rng)
+        if move < 0:
+            continue
         mode = MODE_COLUMNS if rng.random() < COLUMNS_SHARE else MODE_PRIOR
         tally[move, 1] += 1
         copy_tree(tree, new)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .hard_moves import INFORMED, UNKNOWN, HardModel, HardState, accept_or_refuse
-from .informed import GROW, INSERT, NAMES, propose_informed
+from .informed import ENTRIES, GROW, NAMES, move_of, propose_informed
 from .jit import inlined, kernel, never_inline, opaque
 from .nodes import copy_tree
 from .partition import copy_cell
@@ -53,7 +53,7 @@ def make_explorer(
     return Explorer(
         scan_model=scan_model,
         scan_work=work,
-        sweep=np.array([NAMES.index(name) for name in sweep], np.int64),
+        sweep=np.array([ENTRIES[name] for name in sweep], np.int64),
         tally=np.zeros((2, len(NAMES), 2), np.int64),
         propose=address,
     )
@@ -122,14 +122,11 @@ def attempt_informed(model, state, explorer, move, rng):
 
 @inlined
 def sweep_hard_tree(model, state, explorer, phase, rng):
-    """Attempt the moves of the sweep one by one.
-
-    A GROW in it is grow or prune by a fair coin, an INSERT insert or delete.
-    """
+    """Attempt the moves of the sweep one by one."""
     for k in range(explorer.sweep.shape[0]):
-        move = explorer.sweep[k]
-        if move in (GROW, INSERT) and rng.random() < 0.5:
-            move += 1
+        move = move_of(explorer.sweep[k], rng)
+        if move < 0:
+            continue
         explorer.tally[phase, move, 1] += 1
         if attempt_informed(model, state, explorer, move, rng):
             explorer.tally[phase, move, 0] += 1

@@ -56,12 +56,32 @@ NAMES = (
     "relocate",
     "rotate",
 )
+RARE = len(NAMES)
+"""In a sweep: with even odds none, or one of the moves that take several scans."""
+ENTRIES = {name: k for k, name in enumerate((*NAMES, "rare")) if name not in ("prune", "delete")}
+"""What a sweep can be made of."""
 IMPOSSIBLE = -np.inf
 
 
 @inlined
 def pick(count, rng):
     return int(rng.random() * count)
+
+
+@inlined
+def move_of(entry, rng):
+    """The move that an entry of a sweep stands for this time, or -1.
+
+    GROW is grow or prune by a fair coin, INSERT insert or delete.
+    """
+    if entry == RARE:
+        chance = 6.0 * rng.random()
+        if chance >= 3.0:
+            return -1
+        return REGROW if chance < 1.0 else TRANSPOSE if chance < 2.0 else RELOCATE
+    if entry in (GROW, INSERT) and rng.random() < 0.5:
+        return entry + 1
+    return entry
 
 
 # ------------------------------------------------------------------ grow and prune

@@ -147,7 +147,7 @@ class ScanWork(NamedTuple):
     group_x: NDArray[np.float64]
     """[rows]; rows that move together, in the order of the column."""
     group_cut: NDArray[np.float64]
-    group_place: NDArray[np.int32]
+    group_place: NDArray[np.uint32]
     """[rows, 4]; left leaf, right leaf, class, rows"""
     group_sums: NDArray[np.float64]
     """[rows, 2]"""
@@ -272,7 +272,7 @@ def make_scan_work(
         start=np.zeros(1),
         group_x=np.zeros(moved),
         group_cut=np.zeros(moved),
-        group_place=np.zeros((moved, 4), np.int32),
+        group_place=np.zeros((moved, 4), np.uint32),
         group_sums=np.zeros((moved if classes == 0 else 0, 2)),
         histogram=np.zeros(max(moved, BINS + 1), np.int32),
         histogram_sums=np.zeros((moved if classes == 0 else 0, 2)),

@@ -30,16 +30,20 @@ def goes_right(data, tree, node, row):
 
 
 @inlined
+def rows_a_part(work):
+    return -(-work.rows.shape[0] // (work.total.shape[0] - FIRST_PART))
+
+
+@inlined
 def part_bounds(work, n, part):
     """Where a part of n rows begins and ends."""
-    rows = -(-work.rows.shape[0] // (work.total.shape[0] - FIRST_PART))
+    rows = rows_a_part(work)
     return part * rows, min((part + 1) * rows, n)
 
 
 @inlined
 def count_parts(work, n):
-    rows = -(-work.rows.shape[0] // (work.total.shape[0] - FIRST_PART))
-    return -(-n // rows)
+    return -(-n // rows_a_part(work))
 
 
 @inlined
@@ -234,12 +238,13 @@ def copy_place(work, row, g):
 def groups_by_row(model, work, f):
     """Every row its own group, picked from the sorted column."""
     data = model.data
-    order = data.order[f]
-    g = 0
-    for k in range(order.shape[0]):
-        row = order[k]
-        if work.member[row] == 0:
-            continue
+    order, chosen = data.order[f], work.histogram
+    n = 0
+    for k in range(order.shape[0]):  # without a branch, which nothing could predict
+        chosen[n] = order[k]
+        n += work.member[order[k]]
+    for g in range(n):
+        row = chosen[g]
         cut = data.cut[f, data.level[f, row]] if model.kind == UNIFORM else 0.0
         copy_place(work, row, g)
         work.group_x[g] = data.columns[f, row]
@@ -247,8 +252,7 @@ def groups_by_row(model, work, f):
         if model.leaf != CLASSES:
             work.group_sums[g, 0] = data.y[row]
             work.group_sums[g, 1] = data.y[row] * data.y[row]
-        g += 1
-    return g
+    return n
 
 
 @inlined

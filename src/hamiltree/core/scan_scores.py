@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .buffers import CLASSES
 from .jit import inlined, kernel, never_inline
-from .scan_data import FIFTHS, KNOWN, NOBODY, ScanModel, ScanWork, is_soft, make_scan_work
+from .scan_data import FIFTHS, KNOWN, NOBODY, OWN, ScanModel, ScanWork, is_soft, make_scan_work
 
 
 def make_scorer(
@@ -58,14 +58,14 @@ def fill_tables(model, table, units, ratio):
                 table[m, c] = log_gamma_ratio(rows, model.class_prior[m])
         elif model.leaf == KNOWN:
             table[last, c] = -0.5 * math.log(1.0 + ratio * rows)
-            table[0, c] = 0.5 * ratio / (1.0 + ratio * rows)
+            table[0, c] = 0.5 * ratio / (1.0 + ratio * rows) * (ratio / model.mean_variance)
         else:
             table[last, c] = own_size_part(model.shape, model.rate, model.worth, rows)
 
 
 @kernel
 def fill_known_tables(model, work, sigma):
-    """For this sigma; sums of y are then in units of it."""
+    """For this sigma."""
     never_inline()
     if work.sigma[0] == sigma:
         return
@@ -100,9 +100,9 @@ def leaf_score(model, work, table, leaf, units):
     c = work.total[0, leaf]
     total = work.sums[0, leaf, 0]
     if model.leaf == KNOWN:
-        sigma = work.sigma[0]
         if c < table.shape[1]:
-            return table[1, c] + table[0, c] * total * total / (sigma * sigma)
+            return table[1, c] + table[0, c] * total * total
+        sigma = work.sigma[0]
         ratio = model.mean_variance / (sigma * sigma)
         grown = 1.0 + ratio * c / units
         return 0.5 * (ratio / grown * total * total / (sigma * sigma) - math.log(grown))
@@ -118,24 +118,63 @@ def leaf_score(model, work, table, leaf, units):
 
 @inlined
 def move_group(model, work, table, g, units):
-    """Send one unit of each row of a group from the right to the left; the change of the score."""
+    """Send one unit of each row of a group from the right to the left; the change of the score.
+
+    This is where samplers spend their time. Where tables say it all, nothing is called, so that
+    the loop around it keeps its numbers in registers, and indices are unsigned, because a negative
+    one would count from the end.
+    """
+    if table.shape[1] == 1 or model.leaf == OWN:
+        return move_without_tables(model, work, table, g, units)
+    group = np.uint64(g)
+    place = work.group_place
+    left, right, m, amount = place[group, 0], place[group, 1], place[group, 2], place[group, 3]
+    total = work.total[0]
+    p, q = np.uint64(total[left]), np.uint64(total[right])
+    grown, shrunk = np.uint64(p + amount), np.uint64(q - amount)
+    total[left] = grown
+    total[right] = shrunk
+    size = table[table.shape[0] - 1]
+    if model.leaf == CLASSES:
+        members, by_class = work.members[0], table[m]
+        a, b = np.uint64(members[left, m]), np.uint64(members[right, m])
+        more, less = np.uint64(a + amount), np.uint64(b - amount)
+        members[left, m] = more
+        members[right, m] = less
+        change = by_class[more] + by_class[less] - by_class[a] - by_class[b]
+        return change + (size[grown] + size[shrunk] - size[p] - size[q])
+    sums, factor = work.sums[0], table[0]
+    part = work.group_sums[group, 0] / units
+    x, y = sums[left, 0] + part, sums[right, 0] - part
+    sums[left, 0] = x
+    sums[right, 0] = y
+    before = work.score[left] + work.score[right]
+    work.score[left] = size[grown] + factor[grown] * x * x
+    work.score[right] = size[shrunk] + factor[shrunk] * y * y
+    return work.score[left] + work.score[right] - before
+
+
+@kernel
+def move_without_tables(model, work, table, g, units):
+    """The same for too many rows for tables, or a variance of its own in each leaf."""
+    never_inline()
     place = work.group_place[g]
     left, right, m, amount = place[0], place[1], place[2], place[3]
     total = work.total[0]
     if model.leaf == CLASSES:
         members = work.members[0]
-        a, b = members[left, m], members[right, m]
-        p, q = total[left], total[right]
-        members[left, m] = a + amount
-        members[right, m] = b - amount
-        total[left] = p + amount
-        total[right] = q - amount
-        gained = class_score(model, table, m, a + amount, units)
-        gained += size_score(model, table, p + amount, units)
-        gained += class_score(model, table, m, b - amount, units)
-        gained += size_score(model, table, q - amount, units)
-        lost = class_score(model, table, m, a, units) + size_score(model, table, p, units)
-        lost += class_score(model, table, m, b, units) + size_score(model, table, q, units)
+        lost = class_score(model, table, m, members[left, m], units)
+        lost += class_score(model, table, m, members[right, m], units)
+        lost += size_score(model, table, total[left], units)
+        lost += size_score(model, table, total[right], units)
+        members[left, m] += amount
+        members[right, m] -= amount
+        total[left] += amount
+        total[right] -= amount
+        gained = class_score(model, table, m, members[left, m], units)
+        gained += class_score(model, table, m, members[right, m], units)
+        gained += size_score(model, table, total[left], units)
+        gained += size_score(model, table, total[right], units)
         return gained - lost
     sums = work.sums[0]
     for s in range(2):

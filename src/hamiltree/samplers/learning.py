@@ -168,7 +168,9 @@ class LearningRJHMC:
         return self.sampler.h
 
     def start(self, rng: np.random.Generator) -> LearningChain:
-        compile_ahead(self.sampler)
+        compile_ahead(
+            self.sampler, lambda: LearningChain(self.sampler, np.random.default_rng()).compile()
+        )
         return LearningChain(self.sampler, rng)
 
 

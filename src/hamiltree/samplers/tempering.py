@@ -48,7 +48,9 @@ class Tempered:
         return self.sampler.h
 
     def start(self, rng: np.random.Generator) -> TemperedChain:
-        compile_ahead(self.sampler)
+        compile_ahead(
+            self.sampler, lambda: RJHMCChain(self.sampler, np.random.default_rng()).compile()
+        )
         return TemperedChain(self.sampler, rng, self.n_rungs)
 
 
