@@ -188,22 +188,23 @@ def draw(found: dict[Case, dict[str, list[int]]], path: Path) -> None:
     figure, axes = plt.subplots(
         len(found), len(NAMES), figsize=(9, 1.7 * len(found)), layout="constrained", squeeze=False
     )
-    for row, (case, ranks) in zip(axes, found.items(), strict=True):
-        for axis, (name, title) in zip(row, NAMES.items(), strict=True):
+    for k, (case, ranks) in enumerate(found.items()):
+        for axis, (name, title) in zip(axes[k], NAMES.items(), strict=True):
             axis.set_yticks([])
+            if k == 0:
+                axis.set_title(title, fontsize=10)
             if name not in ranks:
                 axis.set_axis_off()
                 continue
             n = len(ranks[name])
             low, high = stats.binom.ppf([0.005, 0.995], n, 1 / N_BINS)
             axis.axhspan(low, high, color="0.88")
+            axis.set_ylim(0, 1.6 * n / N_BINS + 3 * np.sqrt(n / N_BINS))
             axis.axhline(n / N_BINS, color="0.6", linewidth=1)
             axis.hist(ranks[name], bins=N_BINS, range=(0, KEPT + 1), color="#2a6f97", rwidth=0.9)
             axis.set_xticks([0, KEPT])
             axis.set_xlim(0, KEPT + 1)
             axis.spines[["top", "right", "left"]].set_visible(False)
-            if row is axes[0]:
-                axis.set_title(f"{title}", fontsize=10)
             if name == "n_leaves":
                 axis.set_ylabel(str(case).replace(", ", "\n"), fontsize=8, rotation=0, ha="right",
                                 va="center")  # fmt: skip
