@@ -171,6 +171,14 @@ void scale_into(int64_t n, double *__restrict out, double factor, const double *
     for (int64_t r = 0; r < n; ++r) out[r] = factor * a[r];
 }
 
+void scale_into_two(int64_t n, double *__restrict out0, double f0, double *__restrict out1,
+                    double f1, const double *__restrict a) {
+    for (int64_t r = 0; r < n; ++r) {
+        out0[r] = f0 * a[r];
+        out1[r] = f1 * a[r];
+    }
+}
+
 double digamma(double x) {
     double result = 0.0;
     for (; x < 8.0; x += 1.0) result -= 1.0 / x;
@@ -404,8 +412,13 @@ void gradient_from_tangents(const Problem &p, const Sums &s) {
 void back_through_block(const Problem &p, const Sums &s, int64_t n, const double *psi,
                         const double *reach) {
     const double precision = 1.0 / (p.sigma * p.sigma);
-    for (int k = 0; k < s.n_leaf; ++k)
-        scale_into(n, p.adjoint + s.leaf[k] * n, p.value[s.leaf[k]] * precision, p.slope);
+    for (int k = 0; k + 1 < s.n_leaf; k += 2)
+        scale_into_two(n, p.adjoint + s.leaf[k] * n, p.value[s.leaf[k]] * precision,
+                       p.adjoint + s.leaf[k + 1] * n, p.value[s.leaf[k + 1]] * precision, p.slope);
+    if (s.n_leaf % 2 == 1) {
+        const int64_t last = s.leaf[s.n_leaf - 1];
+        scale_into(n, p.adjoint + last * n, p.value[last] * precision, p.slope);
+    }
     for (int64_t i = p.n_nodes - 1; i >= 0; --i) {
         if (p.size[i] == 1) continue;
         const int64_t left = i + 1, right = left + p.size[left];

@@ -29,6 +29,7 @@ from .routing import (
     route_block,
     rows_of,
     scale_into,
+    scale_into_two,
     window,
 )
 
@@ -41,10 +42,19 @@ def adjoint_leaves(family, data, tree, work, n_leaf, b, start, base, n):
             fill(rows_of(work.adjoint, 0, work.leaf[k], n), value)
     elif family == MEANS:
         precision = 1.0 / (tree.sigma[0] * tree.sigma[0])
-        for k in range(n_leaf):
-            node = work.leaf[k]
-            factor = tree.value[node] * precision
-            scale_into(rows_of(work.adjoint, 0, node, n), factor, work.slope[1, :n])
+        residual = work.slope[1, :n]
+        for k in range(0, n_leaf - 1, 2):
+            first, second = work.leaf[k], work.leaf[k + 1]
+            scale_into_two(
+                rows_of(work.adjoint, 0, first, n),
+                tree.value[first] * precision,
+                rows_of(work.adjoint, 0, second, n),
+                tree.value[second] * precision,
+                residual,
+            )
+        if n_leaf % 2 == 1:
+            last = work.leaf[n_leaf - 1]
+            scale_into(rows_of(work.adjoint, 0, last, n), tree.value[last] * precision, residual)
     else:
         adjoint_collapsed(data, tree, work, n_leaf, start, base, n)
 

@@ -109,6 +109,14 @@ def scale_into(out, factor, a):
 
 
 @inlined
+def scale_into_two(out0, f0, out1, f1, a):
+    for r in range(a.shape[0]):
+        x = a[r]
+        out0[r] = f0 * x
+        out1[r] = f1 * x
+
+
+@inlined
 def multiply_shifted(out, a, b, shift):
     for r in range(out.shape[0]):
         out[r] = a[r] * (b[r] - shift)
