@@ -94,10 +94,12 @@ def classification_iteration(state, plan, learning, phase, rng):
 def regression_iteration(state, plan, learning, phase, rng):
     sweep_moves(state, plan.sweep, phase, rng)
     info, step = nuts_step(state, plan, phase, rng)
-    state.log_like[0] = update_h(
-        state.model, state.tree, state.work, learning, state.log_like[0], rng
-    )
-    state.scan_work.sigma[0] = np.nan  # its tables were for another h
+    if 4 * state.iteration[0] >= plan.n_warmup:
+        # before there is a tree, large h fits best, and what then grows takes long to undo
+        state.log_like[0] = update_h(
+            state.model, state.tree, state.work, learning, state.log_like[0], rng
+        )
+        state.scan_work.sigma[0] = np.nan  # its tables were for another h
     return info, step
 
 
@@ -236,7 +238,7 @@ def make_learning(sampler: RJHMC, chain: RJHMCChain) -> Learning:
         rows=tables[3],
         spare=tables[4],
         prior=state.model.leaf_prior.class_prior.reshape(1, -1),
-        uniform=np.zeros(data.columns.shape[1]),
+        uniform=np.zeros(data.columns.shape[1] if sampler.n_classes else 0),
         empty=empty,
         log_weight=np.zeros(1),
         log_like=np.zeros(1),

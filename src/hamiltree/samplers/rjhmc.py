@@ -67,7 +67,7 @@ from .common import sweep_of, tree_prior_of
 from .softness import first_softness_of, softness_of
 
 MAX_NUTS_DEPTH, WEIGHED_NUTS_DEPTH = 10, 6
-ROWS_A_STEP = 2**22
+ROWS_A_STEP = 2**19
 MOVES = {
     "grow": GROW,
     "prune": PRUNE,
