@@ -316,8 +316,9 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
     (
         "bins: the close look does not count for a rule on the way back",
         SCAN,
-        "                density = found\n",
-        "                density = density\n",
+        "    _, _, _, work.share[f] = _sweep(model.calls.columns, arguments)\n",
+        "    _, _, _, found = _sweep(model.calls.columns, arguments)\n"
+        "    if not closely:\n        work.share[f] = found\n",
         BINNED,
     ),
     # ------------------------------------------------------------------ sigma and means
@@ -380,9 +381,9 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
     # ------------------------------------------------------------------ whole chains
     (
         "sweep: a sweep's GROW is not a fair coin between grow and prune",
-        SWEEP,
-        "if move in (GROW, INSERT) and rng.random() < 0.5:",
-        "if move in (GROW, INSERT) and rng.random() < 0.3:",
+        MOVES,
+        "if entry in (GROW, INSERT) and rng.random() < 0.5:",
+        "if entry in (GROW, INSERT) and rng.random() < 0.3:",
         f"{PRIOR} 3-hmc-df-0.1-grow",
     ),
     (
