@@ -321,7 +321,7 @@ def test_a_signal_keeps_draws_and_checkpoint(number, tmp_path, seen):
     assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert stopped.info.interrupted
     n = stopped.n_draws
-    assert read(path).done == [n + 40, n + 40], "all chains finished their block"
+    assert read(path).done == [n + 40, n + 40], "the chains met"
     on = fitted(SHORT, checkpoint=path, n_draws=n + 20)
     assert same_runs(on, fitted(SHORT, n_draws=n + 20))
 

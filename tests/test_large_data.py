@@ -90,7 +90,8 @@ def test_memory_of_a_fit(rng):
 
 def test_large_data_bound_the_gradients_of_a_step(rng):
     y = np.zeros(100_000)
-    for n, given, expected in ((1_000, None, 10), (100_000, None, 3), (100_000, 8, 8)):
+    by_rows = ((1_000, None, 10), (40_000, None, 3), (100_000, None, 2), (100_000, 8, 8))
+    for n, given, expected in by_rows:
         settings = Settings(max_nuts_depth=given, moves="prior")
         sampler = RJHMC.build(rng.random((1, n)), y[:n], 0, settings, 0)
         assert sampler.max_nuts_depth == expected

@@ -330,3 +330,56 @@ def test_compilation_is_announced_when_it_takes_long(capsys, monkeypatch):
         pass
     time.sleep(0.2)
     assert capsys.readouterr().err == ""
+
+
+def test_a_slow_chain_does_not_keep_the_others_waiting():
+    """One of two threads is busy with a block of chain 0 until the others have done theirs."""
+    others_done = threading.Event()
+    with Chains(problem(), SETTINGS, n_chains=3, n_warmup=40, n_jobs=2) as chains:
+        chains.block = 1
+        waited = []
+
+        def slow(advance):
+            def advance_slowly(n):
+                if not waited:
+                    waited.append(others_done.wait(timeout=20))
+                return advance(n)
+
+            return advance_slowly
+
+        def noted(advance):
+            def advance_and_note(n):
+                blocks = advance(n)
+                if all(chain.iteration == 40 for chain in chains.chains[1:]):
+                    others_done.set()
+                return blocks
+
+            return advance_and_note
+
+        for k, chain in enumerate(chains.chains):
+            chain.advance = (noted if k else slow)(chain.advance)
+        chains.advance(40)
+        assert waited == [True]
+        assert [chain.iteration for chain in chains.chains] == [40, 40, 40]
+
+
+def test_chains_meet_when_asked_to_stop():
+    with Chains(problem(), SETTINGS, n_chains=3, n_warmup=10, n_jobs=2) as chains:
+        chains.block = 5
+        chains.asked_to_stop = lambda: chains.chains[1].iteration > 0
+        chains.advance(10_000)
+        ends = {chain.iteration for chain in chains.chains}
+        assert len(ends) == 1
+        assert 0 < ends.pop() < 10_000
+
+
+def test_a_chain_that_fails_ends_the_round():
+
+    def fail(n):
+        raise RuntimeError("out of order")
+
+    with Chains(problem(), SETTINGS, n_chains=2, n_warmup=10, n_jobs=1) as chains:
+        chains.chains[0].advance = fail
+        with pytest.raises(RuntimeError, match="out of order"):
+            chains.advance(10)
+        assert chains.chains[1].iteration == 0

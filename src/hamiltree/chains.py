@@ -10,6 +10,7 @@ either.
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,8 @@ from .snapshot import Snapshot
 
 BLOCK_SECONDS = 0.25
 """Aim for blocks of this length: short enough for Ctrl-C, long enough not to cost anything."""
+BLOCKS_A_ROUND = 8
+"""Of each chain, before all meet, for a checkpoint say: who is done first waits for the last."""
 FIRST_ROUND = 50
 """Iterations elsewhere that show how long an iteration takes there."""
 
@@ -97,6 +100,8 @@ class Chains:
             self._seconds, self._growth = round_seconds or np.inf, 100
         self.undisturbed: Callable[[], AbstractContextManager[None]] = nullcontext
         """Signals wait for what is done in it; for whoever lets them act at once."""
+        self.asked_to_stop: Callable[[], bool] = lambda: False
+        """Where it says so, chains meet as soon as they can."""
         # A pool of our own rather than joblib's: on Ctrl-C the blocks under way must finish (a
         # fraction of a second) before their draws are collected, which joblib's do not offer.
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="hamiltree")
@@ -125,30 +130,71 @@ class Chains:
         """Advance some chains, each by its own number of iterations."""
         total = None if total is None else total * len(self.chains)
 
-        def keep(k: int, blocks: list[Block]) -> None:
+        def keep(k: int, n: int, blocks: list[Block]) -> None:
             self._pieces[k].extend(blocks)
-            self._done[k] += steps[k]
-            report(steps[k], total)
+            self._done[k] += n
+            report(n, total)
 
-        def work(k: int) -> None:
-            keep(k, self.chains[k].advance(steps[k]))
-
+        if not self.elsewhere:
+            self._advance_here(steps, keep)
+            return
         begun = time.perf_counter()
-        if self.elsewhere:
-            back = advance_elsewhere(*self._task, self.chains, steps, self._n_jobs)
-            with closing(back):
-                for k, blocks, state in back:
-                    with self.undisturbed():  # a chain and its draws belong together
-                        restore(self.chains[k], state)
-                        keep(k, blocks)
-        else:
-            for future in [self._pool.submit(work, k) for k in steps]:
-                future.result()
-        longest = max(steps.values())
-        rounds = 1 if self.elsewhere else -(-len(steps) // self._threads)
-        speed = (time.perf_counter() - begun) / (longest * rounds)
-        wanted = min(self._seconds / max(speed, 1e-9), self._growth * longest, sys.maxsize)
+        back = advance_elsewhere(*self._task, self.chains, steps, self._n_jobs)
+        with closing(back):
+            for k, blocks, state in back:
+                with self.undisturbed():  # a chain and its draws belong together
+                    restore(self.chains[k], state)
+                    keep(k, steps[k], blocks)
+        self._pace(max(steps.values()), time.perf_counter() - begun)
+
+    def _pace(self, n: int, seconds: float) -> None:
+        """How long the next block should be, after one of n iterations that took so long."""
+        wanted = min(self._seconds * n / max(seconds, 1e-9), self._growth * n, sys.maxsize)
         self.block = max(int(wanted), 1)
+
+    def _advance_here(
+        self, steps: dict[int, int], keep: Callable[[int, int, list[Block]], None]
+    ) -> None:
+        """In threads, block by block, always the chain that is furthest behind.
+
+        Iterations differ in length, by far where data are large: chains that met after each block
+        would keep threads waiting.
+        """
+        end = {k: self._done[k] + n for k, n in steps.items()}
+        reached = {k: self._done[k] for k in steps}  # with the blocks under way
+        resting = set(steps)
+        lock = threading.Lock()
+        failed = False
+
+        def take() -> tuple[int, int] | None:
+            """A chain that rests, and how far it should go."""
+            with lock:
+                most = max(reached.values()) if self.asked_to_stop() else sys.maxsize
+                ready = [k for k in resting if reached[k] < min(end[k], most)]
+                if failed or not ready:
+                    return None
+                k = min(ready, key=lambda k: (reached[k], k))
+                n = min(self.block, end[k] - reached[k], most - reached[k])
+                resting.remove(k)
+                reached[k] += n
+                return k, n
+
+        def work() -> None:
+            nonlocal failed
+            while (taken := take()) is not None:
+                k, n = taken
+                begun = time.perf_counter()
+                try:
+                    keep(k, n, self.chains[k].advance(n))
+                except BaseException:
+                    failed = True
+                    raise
+                self._pace(n, time.perf_counter() - begun)
+                with lock:
+                    resting.add(k)
+
+        for future in [self._pool.submit(work) for _ in range(min(self._threads, len(steps)))]:
+            future.result()
 
     def advance_to(
         self,
@@ -157,10 +203,12 @@ class Chains:
         between: Callable[[], None] = nothing_between,
     ) -> None:
         """Advance every chain to ``total`` iterations, in blocks, with something between them."""
-        while behind := {k: total - done for k, done in enumerate(self._done) if done < total}:
+        while self.done < total:
             between()
-            steps = {k: min(self.block, n) for k, n in behind.items()}
-            self._advance(steps, report, total)
+            blocks = 1 if self.elsewhere else BLOCKS_A_ROUND
+            goal = min(self.done + blocks * self.block, total)
+            behind = {k: goal - done for k, done in enumerate(self._done) if done < goal}
+            self._advance(behind, report, total)
 
     def finish(
         self, report: Report = silent, between: Callable[[], None] = nothing_between

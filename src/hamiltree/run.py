@@ -82,6 +82,7 @@ def sample(
     unit = "decisions" if smc else "iterations"
     with gentle_stop(at_once=chains.elsewhere) as stop:
         chains.undisturbed = stop.undisturbed
+        chains.asked_to_stop = lambda: stop.signal is not None
         keeper.begin(lambda: chains.snapshot(identity))
 
         def between() -> None:

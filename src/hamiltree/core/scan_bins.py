@@ -126,7 +126,10 @@ def count_bins(model, work, f, close, first, last, low, scale, bins):
 
 @inlined
 def find_quantiles(work, cut, h, n_quantiles, low, bins, single_values):
-    """Where each quantile of a cut is among the bins; cuts come in ascending order."""
+    """Where each quantile of a cut is among the bins; cuts come in ascending order.
+
+    Returns how many to average over: those of one bin count as one, at their mean.
+    """
     edge = work.bins.edge
     for j in range(n_quantiles):
         at = cut + h * LOGISTIC[j] if n_quantiles > 1 else cut
@@ -137,6 +140,13 @@ def find_quantiles(work, cut, h, n_quantiles, low, bins, single_values):
         begin = edge[b - 1] if b > 0 else low
         inside = not single_values and b < bins and at > begin
         work.bins.share[j] = (at - begin) / (edge[b] - begin) if inside else 0.0
+    if n_quantiles == 1 or work.bins.place[0] != work.bins.place[n_quantiles - 1]:
+        return n_quantiles
+    total = 0.0
+    for j in range(n_quantiles):
+        total += work.bins.share[j]
+    work.bins.share[0] = total / n_quantiles
+    return 1
 
 
 @inlined
@@ -302,10 +312,10 @@ def bins_apart(model, work, f, weights):
                 if k < pieces - 1:
                     cell_high = before + edge * (k + 1) if k < 2 else end - edge * (pieces - k - 1)
                 cut = 0.5 * (cell_low + cell_high)
-                find_quantiles(work, cut, h, n_quantiles, low, bins, single_values)
+                apart = find_quantiles(work, cut, h, n_quantiles, low, bins, single_values)
                 work.low[at] = cell_low
                 work.high[at] = cell_high
-                work.weight[at] = score_cut(model, work, width, n_quantiles, constant)
+                work.weight[at] = score_cut(model, work, width, apart, constant)
                 at += 1
                 cell_low = cell_high
             before = end

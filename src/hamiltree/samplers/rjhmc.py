@@ -210,7 +210,7 @@ class RJHMC:
 
     @property
     def max_nuts_depth(self) -> int:
-        """As set; otherwise the gradients of a step together see at most ROWS_A_STEP rows.
+        """As set; otherwise three gradients, or more that together see at most ROWS_A_STEP rows.
 
         Large data are not long in finding the thresholds, and a scan costs what a gradient does.
         Beside informed moves that draw weights, trajectories that follow them to their end cost
@@ -223,7 +223,7 @@ class RJHMC:
         most = WEIGHED_NUTS_DEPTH if weighed else MAX_NUTS_DEPTH
         if self.data.n_rows <= bins.BINNED_ROWS:
             return most
-        return min(max(int(np.log2(ROWS_A_STEP / self.data.n_rows)), 3), most)
+        return min(max(int(np.log2(ROWS_A_STEP / self.data.n_rows)), 2), most)
 
 
 class RJHMCChain:
