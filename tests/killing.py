@@ -42,7 +42,6 @@ def estimator_of(kind: str, task: str, seed: int) -> Any:
 def hurry(block: int) -> None:
     """Many short blocks, none faster than a hundredth of a second, and a checkpoint after each."""
     keeper.MAX_SHARE = np.inf
-    chains.BLOCKS_A_ROUND = 1
     advance = chains.Chains._advance
 
     def slowly(self: Any, *arguments: Any) -> None:

@@ -333,3 +333,16 @@ def test_a_chain_knows_the_likelihood_of_its_h(name, by_feature, rng):
             )
         assert block.scalars[0, 2] == pytest.approx(recorded, rel=1e-9)
         np.testing.assert_array_equal(block.h[0], state.model.h[: block.h.shape[1]])
+
+
+def test_in_regression_h_waits_for_a_tree(rng):
+    """It keeps its first value for the first quarter of warm-up, and moves from there on."""
+    toy = TOYS["regression"]()
+    settings = Settings(h="learn", max_leaves=MAX_LEAVES)
+    sampler = RJHMC.build(np.ascontiguousarray(toy.X.T), toy.y, 0, settings, n_warmup=40)
+    chain = LearningRJHMC(sampler).start(rng)
+    first = chain.state.model.h.copy()
+    chain.advance(10)
+    np.testing.assert_array_equal(chain.state.model.h, first)
+    chain.advance(1)
+    assert np.all(chain.state.model.h != first)

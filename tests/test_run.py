@@ -363,10 +363,10 @@ def test_a_slow_chain_does_not_keep_the_others_waiting():
         assert [chain.iteration for chain in chains.chains] == [40, 40, 40]
 
 
-def test_chains_meet_when_asked_to_stop():
+def test_chains_meet_when_asked_to():
     with Chains(problem(), SETTINGS, n_chains=3, n_warmup=10, n_jobs=2) as chains:
         chains.block = 5
-        chains.asked_to_stop = lambda: chains.chains[1].iteration > 0
+        chains.asked_to_meet = lambda: chains.chains[1].iteration > 0
         chains.advance(10_000)
         ends = {chain.iteration for chain in chains.chains}
         assert len(ends) == 1

@@ -33,8 +33,8 @@ from .snapshot import Snapshot
 
 BLOCK_SECONDS = 0.25
 """Aim for blocks of this length: short enough for Ctrl-C, long enough not to cost anything."""
-BLOCKS_A_ROUND = 8
-"""Of each chain, before all meet, for a checkpoint say: who is done first waits for the last."""
+BLOCKS_A_ROUND = 64
+"""Of each chain, before all meet in any case: who is done first waits for the last."""
 FIRST_ROUND = 50
 """Iterations elsewhere that show how long an iteration takes there."""
 
@@ -100,8 +100,8 @@ class Chains:
             self._seconds, self._growth = round_seconds or np.inf, 100
         self.undisturbed: Callable[[], AbstractContextManager[None]] = nullcontext
         """Signals wait for what is done in it; for whoever lets them act at once."""
-        self.asked_to_stop: Callable[[], bool] = lambda: False
-        """Where it says so, chains meet as soon as they can."""
+        self.asked_to_meet: Callable[[], bool] = lambda: False
+        """Where it says so, chains meet as soon as they can: to stop, or for a checkpoint."""
         # A pool of our own rather than joblib's: on Ctrl-C the blocks under way must finish (a
         # fraction of a second) before their draws are collected, which joblib's do not offer.
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="hamiltree")
@@ -162,6 +162,7 @@ class Chains:
         """
         end = {k: self._done[k] + n for k, n in steps.items()}
         reached = {k: self._done[k] for k in steps}  # with the blocks under way
+        furthest = max(reached.values())
         resting = set(steps)
         lock = threading.Lock()
         failed = False
@@ -169,7 +170,9 @@ class Chains:
         def take() -> tuple[int, int] | None:
             """A chain that rests, and how far it should go."""
             with lock:
-                most = max(reached.values()) if self.asked_to_stop() else sys.maxsize
+                most = max(reached.values())
+                if most == furthest or not self.asked_to_meet():  # a block at least
+                    most = sys.maxsize
                 ready = [k for k in resting if reached[k] < min(end[k], most)]
                 if failed or not ready:
                     return None

@@ -92,10 +92,14 @@ class Keeper:
                 raise OSError(self._sorry(error)) from error
         self._found = None  # its draws are the run's now
 
+    def is_time(self) -> bool:
+        """Whether a checkpoint should be written now."""
+        wait = max(self.seconds, self._cost / MAX_SHARE)
+        return self.target is not None and time.perf_counter() - self._last >= wait
+
     def look(self, snapshot: Callable[[], Snapshot]) -> None:
         """Write a checkpoint if it is time to."""
-        wait = max(self.seconds, self._cost / MAX_SHARE)
-        if self.target is not None and time.perf_counter() - self._last >= wait:
+        if self.is_time():
             self._try(snapshot)
 
     def end(self, snapshot: Callable[[], Snapshot]) -> None:

@@ -160,7 +160,10 @@ DOCS: dict[str, tuple[str, str]] = {
     "acceptance": ("str", 'Jumps are accepted by the "exact" or the paper\'s "biased" ratio.'),
     "warmup_acceptance": ("str", "The same in warm-up."),
     "target_accept": ("float", "Acceptance statistic that the NUTS step size aims for."),
-    "max_nuts_depth": ("int", "NUTS doubles its trajectory so often at most; None: by the rows."),
+    "max_nuts_depth": (
+        "int",
+        "NUTS doubles its trajectory so often at most; None: by the moves and the rows.",
+    ),
     "warm_start": ("bool", "Go on with the chains of the last fit, to a larger n_draws."),
     "checkpoint": ("path", "File to keep the run in while it goes on; the same call resumes it."),
     "checkpoint_seconds": ("float", "Write it so often, or less if writing took over 1 % then."),

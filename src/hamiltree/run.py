@@ -82,7 +82,7 @@ def sample(
     unit = "decisions" if smc else "iterations"
     with gentle_stop(at_once=chains.elsewhere) as stop:
         chains.undisturbed = stop.undisturbed
-        chains.asked_to_stop = lambda: stop.signal is not None
+        chains.asked_to_meet = lambda: stop.signal is not None or keeper.is_time()
         keeper.begin(lambda: chains.snapshot(identity))
 
         def between() -> None:

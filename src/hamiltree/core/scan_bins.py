@@ -70,6 +70,26 @@ def project_rows(model, work, weights, bins):
 
 
 @inlined
+def count_values(code, rows, key, y, n, counts, width, shift, offset, both):
+    """Rows and sums of y by bin and leaf; loops without questions, for they take most of a scan."""
+    if both:
+        for k in range(n):
+            row = rows[k]
+            at = code[row] * width + offset + (key[k] & 0xFFFF) * 2
+            other = code[row] * width + (key[k] >> 16) * 2
+            counts[at] += 1.0
+            counts[at + 1] += y[row]
+            counts[other] += 1.0
+            counts[other + 1] += y[row]
+    else:
+        for k in range(n):
+            row = rows[k]
+            at = code[row] * width + offset + ((key[k] >> shift) & 0xFFFF) * 2
+            counts[at] += 1.0
+            counts[at + 1] += y[row]
+
+
+@inlined
 def count_bins(model, work, f, close, first, last, low, scale, bins):
     """What would go to each leaf of the rows of each bin and those before it.
 
@@ -86,7 +106,13 @@ def count_bins(model, work, f, close, first, last, low, scale, bins):
     both = n_left > 1 and n_right > 1
     # one side, or the other as well
     shift, offset = (16, 0) if n_right == 1 else (0, n_left * channels)
-    for m in range(work.bins.segment.shape[0] - 1):
+    plain = not classes and not close and f >= 0
+    if plain:
+        data, n = model.data, work.n_rows[0]
+        count_values(
+            data.code[f], work.rows, work.key, data.y, n, counts, width, shift, offset, both
+        )
+    for m in range(0 if plain else work.bins.segment.shape[0] - 1):
         for k in range(work.bins.segment[m], work.bins.segment[m + 1]):
             row = work.rows[k]
             b = int(work.bins.code[k] if f < 0 else model.data.code[f, row])

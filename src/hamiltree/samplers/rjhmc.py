@@ -66,7 +66,9 @@ from ..settings import Settings
 from .common import sweep_of, tree_prior_of
 from .softness import first_softness_of, softness_of
 
-MAX_NUTS_DEPTH, WEIGHED_NUTS_DEPTH = 10, 6
+MAX_NUTS_DEPTH, INFORMED_NUTS_DEPTH = 10, 5
+"""Beside informed moves, which draw rules too, longer trajectories cost more than they bring
+(``python -m benchmarks trajectories``)."""
 ROWS_A_STEP = 2**19
 MOVES = {
     "grow": GROW,
@@ -210,17 +212,15 @@ class RJHMC:
 
     @property
     def max_nuts_depth(self) -> int:
-        """As set; otherwise three gradients, or more that together see at most ROWS_A_STEP rows.
+        """As set; otherwise by the moves, and for large data by the rows.
 
-        Large data are not long in finding the thresholds, and a scan costs what a gradient does.
-        Beside informed moves that draw weights, trajectories that follow them to their end cost
-        more than they bring.
+        Then there are three gradients, or more that together see at most ROWS_A_STEP rows: large
+        data are not long in finding the thresholds, and a scan costs what a gradient does.
         """
         settings = self.settings
         if settings.max_nuts_depth is not None:
             return settings.max_nuts_depth
-        weighed = settings.method == "hmc-dfi" and settings.moves == "informed"
-        most = WEIGHED_NUTS_DEPTH if weighed else MAX_NUTS_DEPTH
+        most = INFORMED_NUTS_DEPTH if settings.moves == "informed" else MAX_NUTS_DEPTH
         if self.data.n_rows <= bins.BINNED_ROWS:
             return most
         return min(max(int(np.log2(ROWS_A_STEP / self.data.n_rows)), 2), most)
