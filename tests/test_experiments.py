@@ -15,6 +15,7 @@ from rich.console import Console
 from scipy.integrate import trapezoid
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
+from hamiltree.chains import Chains
 from hamiltree.datasets import PAPER_DATASETS, load_paper_split
 from hamiltree.datasets.paper import Split, generate_split
 from hamiltree.draws import RunInfo
@@ -239,6 +240,33 @@ def test_the_burn_in_of_another_chain_is_refused():
     posterior.provenance["seed"] += 1
     with pytest.raises(RuntimeError, match="not the chain's own"):
         restarts.watch_burn_in(posterior, split)
+
+
+def test_a_long_run_that_was_stopped_goes_on(tmp_path, monkeypatch):
+    split = load_paper_split("iris")
+    ((config, _),) = restarts.restart_configs([split], ["hmc-df"], "paper", 1, shorten=20)
+    config["parameters"]["adapt_steps"] = 20
+    whole = restarts.run_restart(config, split)
+    advance = Chains._advance
+
+    def impatient(self, *arguments):
+        advance(self, *arguments)
+        if self.done > 20:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("hamiltree.chains.BLOCKS_A_ROUND", 1)
+    monkeypatch.setattr(Chains, "_advance", impatient)
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted"):
+        restarts.run_restart(config, split, tmp_path)
+    assert len(list(tmp_path.glob("*.nc"))) == 1
+    monkeypatch.undo()
+    on = restarts.run_restart(config, split, tmp_path)
+    assert not list(tmp_path.iterdir())
+    for result in (whole, on):
+        del result.values["seconds"]
+    assert on.values == whole.values
+    for name, array in whole.arrays.items():
+        np.testing.assert_array_equal(on.arrays[name], array)
 
 
 # ------------------------------------------------------------------ store and runner

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from .configurations import (
 from .hyperparameters import TABLE_4
 from .measures import acceptance_measures, measure, single_tree_scores
 from .runner import Job
-from .store import Config, Result, data_digest
+from .store import Config, Result, data_digest, key_of
 
 
 def restart_configs(
@@ -82,9 +84,10 @@ def estimator_of(config: Config, split: Split) -> Estimator:
     return make(**config["parameters"])
 
 
-def fitted(config: Config, split: Split) -> Posterior:
+def fitted(config: Config, split: Split, checkpoint: Path | None = None) -> Posterior:
     """The posterior; Ctrl-C ends the run rather than shortening it."""
-    posterior = estimator_of(config, split).fit(split.X, split.y).posterior_
+    estimator = estimator_of(config, split).set_params(checkpoint=checkpoint)
+    posterior = estimator.fit(split.X, split.y).posterior_
     if posterior.info.interrupted:
         raise KeyboardInterrupt
     return posterior
@@ -102,10 +105,18 @@ def _compile(config: Config, split: Split) -> None:
         _compiled.add(what)
 
 
-def run_restart(config: Config, split: Split) -> Result:
-    """Fit and measure; CGM and WU also give their scores in burn-in."""
+def run_restart(config: Config, split: Split, unfinished: Path | None = None) -> Result:
+    """Fit and measure; CGM and WU also give their scores in burn-in.
+
+    ``unfinished``: folder for checkpoints of algorithm 1 as written, which can take an hour a run;
+    what was stopped goes on from there.
+    """
     _compile(config, split)
-    posterior = fitted(config, split)
+    checkpoint = None
+    if unfinished is not None and config["method"] in HMC and config["preset"] == "paper":
+        unfinished.mkdir(parents=True, exist_ok=True)
+        checkpoint = unfinished / f"{key_of(config)}.nc"
+    posterior = fitted(config, split, checkpoint)
     cut = config["cut"]
     values, arrays = measure(_without_burn_in(posterior, cut) if cut else posterior, split)
     values |= acceptance_measures(posterior.info)
@@ -115,6 +126,8 @@ def run_restart(config: Config, split: Split) -> Result:
     else:
         scores = single_tree_scores(posterior, split)
         arrays["score_by_iteration"] = scores.mean(axis=1)
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
     return Result(values, arrays)
 
 
@@ -161,8 +174,11 @@ def watch_burn_in(posterior: Posterior, split: Split) -> Posterior:
     return Posterior(draws, info, preprocessing, posterior.settings)
 
 
-def restart_jobs(configs: Iterable[tuple[Config, Split]]) -> list[Job]:
-    return [Job(config, split, run_restart) for config, split in configs]
+def restart_jobs(
+    configs: Iterable[tuple[Config, Split]], unfinished: Path | None = None
+) -> list[Job]:
+    run_one = partial(run_restart, unfinished=unfinished)
+    return [Job(config, split, run_one) for config, split in configs]
 
 
 def burn_in_jobs(configs: Iterable[tuple[Config, Split]]) -> list[Job]:
