@@ -258,6 +258,39 @@ def test_a_write_that_fails_in_the_library_below_does_not_end_the_run(tmp_path):
     assert same_runs(on, fitted(SHORT, n_draws=3000))
 
 
+SIDE_BY_SIDE = """
+import sys, threading
+sys.path.insert(0, "")
+from hamiltree import keeper
+from tests.test_checkpoint import SHORT, fitted
+keeper.MAX_SHARE = float("inf")
+common = {"checkpoint_seconds": 0.0, "n_draws": 400, "n_jobs": 1}
+threads = [
+    threading.Thread(target=fitted, args=(SHORT,), kwargs={"checkpoint": path, **common})
+    for path in sys.argv[1:]
+]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_runs_in_threads_of_one_process_write_side_by_side(tmp_path, monkeypatch):
+    """In a process of its own: the library below would take it down, not raise."""
+    paths = [tmp_path / f"run{k}.nc" for k in range(3)]
+    root = os.path.dirname(os.path.dirname(__file__))
+    done = subprocess.run(
+        [sys.executable, "-c", SIDE_BY_SIDE, *map(str, paths)],
+        capture_output=True, text=True, timeout=300, cwd=root,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    whole = fitted(SHORT, n_draws=400)
+    monkeypatch.setattr(Chains, "_advance", None)  # nothing is left to do
+    for path in paths:
+        assert same_runs(fitted(SHORT, checkpoint=path, n_draws=400), whole)
+
+
 def test_writing_takes_a_hundredth_of_the_time(tmp_path, monkeypatch):
     """A slow disk makes checkpoints rarer; otherwise they come as often as asked for."""
     clock = [0.0]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .core.record import Block
-from .files import replacing
+from .files import netcdf, replacing
 from .gathering import joined
 from .snapshot import Snapshot
 
@@ -25,11 +25,9 @@ FORMAT = 1
 
 def write(target: Path, snapshot: Snapshot) -> None:
     """Write a file that ``read`` understands in the place of what is there."""
-    import netCDF4
-
     digest = hashlib.blake2b(digest_size=16)
     special: dict[str, Any] = {}
-    with replacing(target) as part, netCDF4.Dataset(part, "w") as file:
+    with replacing(target) as part, netcdf(part, "w") as file:
         file.title = "hamiltree checkpoint"
         file.hamiltree_checkpoint = FORMAT
         file.hamiltree_version = snapshot.identity["hamiltree"]
@@ -76,11 +74,9 @@ def _add(digest: Any, name: str, array: NDArray[Any]) -> None:
 
 def read(path: Path) -> Snapshot:
     """Read a checkpoint; a ``ValueError`` where the file is none, or is damaged."""
-    import netCDF4
-
     advice = "To start anew, delete the file or name another"
     try:
-        with netCDF4.Dataset(path, "r") as file:
+        with netcdf(path, "r") as file:
             if "hamiltree_checkpoint" not in file.ncattrs():
                 raise ValueError(f"{path} exists and is no checkpoint; name another file")
             if int(file.hamiltree_checkpoint) != FORMAT:

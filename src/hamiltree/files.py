@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any, Literal
 
 PathLike = str | os.PathLike[str]
+
+_one_at_a_time = threading.RLock()
 
 
 def check_writable(path: PathLike, what: str) -> Path:
@@ -39,6 +43,15 @@ def replacing(target: Path) -> Iterator[Path]:
             _flush(target.parent, os.O_RDONLY)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def netcdf(path: PathLike, mode: Literal["r", "w"]) -> Iterator[Any]:
+    """A NetCDF file; one at a time, for the library below crashes where threads meet in it."""
+    import netCDF4
+
+    with _one_at_a_time, netCDF4.Dataset(path, mode) as file:
+        yield file
 
 
 def remove_leftovers(target: Path) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .draws import STOPPED, Draws, FloatArray, RunInfo, TrainingData
-from .files import check_writable, library_version, replacing
+from .files import check_writable, library_version, netcdf, replacing
 from .json_text import plain
 from .preprocess import Preprocessing
 from .settings import Settings
@@ -91,8 +91,6 @@ def write(
     training: TrainingData | None,
 ) -> None:
     """Write a file that ``read`` understands; an existing one is replaced at the very end."""
-    import netCDF4
-
     target = check_writable(path, "the posterior")
     metadata = json.dumps(
         {
@@ -126,7 +124,7 @@ def write(
         for name, (dtype, _) in layout.items()
         if name in available and np.size(available[name]) > 0
     }
-    with replacing(target) as part, netCDF4.Dataset(part, "w") as file:
+    with replacing(target) as part, netcdf(part, "w") as file:
         file.title = "hamiltree posterior"
         file.hamiltree_format = FORMAT
         file.hamiltree_version = library_version()
@@ -156,12 +154,10 @@ def read(path: str | os.PathLike[str]) -> Contents:
     FileFormatError
         A ``ValueError``: if it is not a complete and consistent posterior.
     """
-    import netCDF4
-
     with open(path, "rb"):  # the system's own error where there is no file to look into
         pass
     try:
-        with netCDF4.Dataset(path, "r") as file:
+        with netcdf(path, "r") as file:
             file.set_auto_maskandscale(False)
             return _parse(file, os.path.getsize(path))
     except FileFormatError as error:
