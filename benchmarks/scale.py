@@ -197,6 +197,7 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
             threshold=rng.random(7 * n),
             weights=np.zeros((7 * n, 0)),
             leaf=rng.random((8 * n, classes)),
+            h=np.zeros((n, 0)),
             scalars=scalars,
         )
 

@@ -422,10 +422,10 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         f"{PRIOR} hmc-dfi-0.0-insert",
     ),
     (
-        "change in chains: density back",
+        "change in chains: density forth",
         MOVES,
         CHANGE,
-        CHANGE.replace("log_back - ", "-"),
+        CHANGE.replace(" - log_forth", ""),
         f"{PRIOR} hmc-dfi-0.1-change",
     ),
     (

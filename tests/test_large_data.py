@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
 
+from benchmarks.scale import measure_draws
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
 from hamiltree.core.buffers import make_data
 from hamiltree.core.predict import most_likely_leaf
@@ -95,3 +97,11 @@ def test_large_data_bound_the_gradients_of_a_step(rng):
         settings = Settings(max_nuts_depth=given, moves="prior")
         sampler = RJHMC.build(rng.random((1, n)), y[:n], 0, settings, 0)
         assert sampler.max_nuts_depth == expected
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="peak memory by /proc")
+def test_draws_are_stored_compactly():
+    """As ``python -m benchmarks scale`` measures a million of them."""
+    found = measure_draws({"draws": 5_000, "chains": 2, "classes": 3})
+    assert found["kept"] * 1e9 / 10_000 < 400, "bytes a tree of eight leaves"
+    assert found["file"] * 1e9 / 10_000 < 450

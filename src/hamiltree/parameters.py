@@ -162,7 +162,7 @@ DOCS: dict[str, tuple[str, str]] = {
     "target_accept": ("float", "Acceptance statistic that the NUTS step size aims for."),
     "max_nuts_depth": (
         "int",
-        "NUTS doubles its trajectory so often at most; None: by the moves and the rows.",
+        "NUTS doubles its trajectory so often at most; None: by method, moves and rows.",
     ),
     "warm_start": ("bool", "Go on with the chains of the last fit, to a larger n_draws."),
     "checkpoint": ("path", "File to keep the run in while it goes on; the same call resumes it."),

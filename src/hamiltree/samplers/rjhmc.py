@@ -66,9 +66,10 @@ from ..settings import Settings
 from .common import sweep_of, tree_prior_of
 from .softness import first_softness_of, softness_of
 
-MAX_NUTS_DEPTH, INFORMED_NUTS_DEPTH = 10, 5
+MAX_NUTS_DEPTH = 10
+INFORMED_NUTS_DEPTH = {"hmc-df": 5, "hmc-dfi": 6}
 """Beside informed moves, which draw rules too, longer trajectories cost more than they bring
-(``python -m benchmarks trajectories``)."""
+(``python -m benchmarks trajectories``); weights take longer than thresholds."""
 ROWS_A_STEP = 2**19
 MOVES = {
     "grow": GROW,
@@ -220,7 +221,9 @@ class RJHMC:
         settings = self.settings
         if settings.max_nuts_depth is not None:
             return settings.max_nuts_depth
-        most = INFORMED_NUTS_DEPTH if settings.moves == "informed" else MAX_NUTS_DEPTH
+        most = MAX_NUTS_DEPTH
+        if settings.moves == "informed":
+            most = INFORMED_NUTS_DEPTH[settings.method]
         if self.data.n_rows <= bins.BINNED_ROWS:
             return most
         return min(max(int(np.log2(ROWS_A_STEP / self.data.n_rows)), 2), most)
