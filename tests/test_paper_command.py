@@ -33,11 +33,11 @@ def interrupted(monkeypatch):
     made = []
     original = restarts.fitted
 
-    def fitted(config, split):
+    def fitted(config, split, *checkpoint):
         made.append((config["dataset"], config["method"], config["seed"]))
         if len(made) == 4:
             raise KeyboardInterrupt
-        return original(config, split)
+        return original(config, split, *checkpoint)
 
     monkeypatch.setattr(restarts, "fitted", fitted)
     return made

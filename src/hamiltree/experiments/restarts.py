@@ -86,7 +86,9 @@ def estimator_of(config: Config, split: Split) -> Estimator:
 
 def fitted(config: Config, split: Split, checkpoint: Path | None = None) -> Posterior:
     """The posterior; Ctrl-C ends the run rather than shortening it."""
-    estimator = estimator_of(config, split).set_params(checkpoint=checkpoint)
+    estimator = estimator_of(config, split)
+    if checkpoint is not None:
+        estimator.set_params(checkpoint=checkpoint)
     posterior = estimator.fit(split.X, split.y).posterior_
     if posterior.info.interrupted:
         raise KeyboardInterrupt
