@@ -422,38 +422,10 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         f"{PRIOR} hmc-dfi-0.0-insert",
     ),
     (
-        "change in chains: density forth",
-        MOVES,
-        CHANGE,
-        CHANGE.replace(" - log_forth", ""),
-        f"{POSTERIOR} three-classes-hmc-df-0.1-change",
-    ),
-    (
         "regrow in chains: pick of the node back",
         MOVES,
         "    log_back -= math.log(new.size[node] * sum_of_picks(new))\n",
         "",
         f"{PRIOR} hmc-df-0.0-regrow",
-    ),
-    (
-        "transpose in chains: density forth",
-        MOVES,
-        TRANSPOSE,
-        TRANSPOSE.replace("log_back - log_forth", "log_back"),
-        f"{POSTERIOR} regression-hmc-df-0.1-transpose",
-    ),
-    (
-        "swap in chains: only the child's rule moves",
-        MOVES,
-        "    copy_rule(tree, parent, new, child)\n",
-        "",
-        f"{POSTERIOR} two-classes-hmc-df-0.0-swap",
-    ),
-    (
-        "relocate in chains: coin for the side back",
-        MOVES,
-        "log_back = remove_rule(model, work, new, node, mode) - math.log(2.0)",
-        "log_back = remove_rule(model, work, new, node, mode)",
-        f"{POSTERIOR} two-classes-hmc-df-0.1-relocate",
     ),
 ]
