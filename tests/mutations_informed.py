@@ -314,6 +314,20 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         BINNED,
     ),
     (
+        "bins: quantiles of one bin at their sum instead of their mean",
+        BINS,
+        "    work.bins.share[0] = total / n_quantiles\n",
+        "    work.bins.share[0] = total\n",
+        "tests/test_bins.py -k test_binned_ratio[hmc-dfi-0.1-0]",
+    ),
+    (
+        "bins: sums of y forgotten on the left where both sides have leaves",
+        BINS,
+        "            counts[other + 1] += y[row]\n    else:",
+        "    else:",
+        "tests/test_bins.py -k test_binned_ratio[hmc-df-0.0-0]",
+    ),
+    (
         "bins: the close look does not count for a rule on the way back",
         SCAN,
         "    _, _, _, work.share[f] = _sweep(model.calls.columns, arguments)\n",

@@ -374,7 +374,6 @@ def test_chains_meet_when_asked_to():
 
 
 def test_a_chain_that_fails_ends_the_round():
-
     def fail(n):
         raise RuntimeError("out of order")
 
