@@ -20,7 +20,7 @@ import numpy as np
 
 
 def install() -> None:
-    """Put stand-ins for ``core.jit`` and ``core.crew``; before hamiltree is imported."""
+    """Put stand-ins for what knows numba; before hamiltree is imported."""
     if "hamiltree" in sys.modules:
         raise RuntimeError("hamiltree has been imported, and compiled, already")
     stand_in = types.ModuleType("hamiltree.core.jit")
@@ -32,12 +32,17 @@ def install() -> None:
         float_from_bits=lambda bits: struct.unpack("d", struct.pack("q", int(bits)))[0],
         opaque=_direct,
         replacing=_replacing,
+        count_ones=lambda bits: int(bits).bit_count(),
+        first_one=lambda bits: (int(bits) & -int(bits)).bit_length() - 1,
         CACHE=pathlib.Path(),
         CAN_KEEP=True,
         compile_side_by_side=lambda *_: None,
         leaving_out=lambda names: contextlib.nullcontext(),
     )
     sys.modules["hamiltree.core.jit"] = stand_in
+    references = types.ModuleType("hamiltree.core.references")
+    vars(references).update(refer=_as_it_is, at_hand=_as_it_is)
+    sys.modules["hamiltree.core.references"] = references
     crew = types.ModuleType("hamiltree.core.crew")
     vars(crew).update(
         PARCEL=0,

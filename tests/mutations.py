@@ -31,6 +31,7 @@ INTERPRETED = (
     "tests/test_noise.py",
     "tests/test_learning.py",
     "tests/test_bins.py",
+    "tests/test_bits.py",
 )
 
 

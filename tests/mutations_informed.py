@@ -10,12 +10,15 @@ MOVES = "core/informed.py"
 RULES = "core/proposed_rules.py"
 SCAN = "core/scan.py"
 BINS = "core/scan_bins.py"
+BITS = "core/scan_bits.py"
+ROTATION = "core/rotation.py"
 NOISE = "core/noise.py"
 SWEEP = "core/exploring.py"
 
 RATIO = "tests/test_informed.py -k test_ratio"
 CHOICES = "tests/test_informed.py -k test_choices"
 BINNED = "tests/test_bins.py -k test_binned_ratio[hmc-df-0.1-0]"
+BY_BITS = "tests/test_bits.py -k test_bits_and_rows"
 DRAWS = "tests/test_informed.py -k test_rules_are_drawn"
 UNIT = "tests/test_informed.py"
 SIGMA = "tests/test_noise.py"
@@ -132,6 +135,95 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
         "        if rng.random() < split:",
         "        if rng.random() < split_probability(model.prior, new.depth[i]):",
         f"{UNIT} -k test_regrow",
+    ),
+    # ------------------------------------------------------------------ rotate
+    (
+        "rotate: a ratio of proposals where labels cancel",
+        MOVES,
+        "return 0.0 if rotate(tree, new, rng)",
+        "return math.log(2.0) if rotate(tree, new, rng)",
+        RATIO,
+    ),
+    (
+        "rotate: the left child rises more often than the right",
+        ROTATION,
+        "left_rises = rng.random() < 0.5",
+        "left_rises = rng.random() < 0.8",
+        CHOICES,
+    ),
+    (
+        "rotate: some nodes more often than others",
+        ROTATION,
+        "1 + int(rng.random() * pairs)",
+        "1 + int(rng.random() ** 2 * pairs)",
+        CHOICES,
+    ),
+    (
+        "rotate: what moves up lands on the other side",
+        ROTATION,
+        "(stays, sibling) if on_left else (sibling, stays)",
+        "(sibling, stays) if on_left else (stays, sibling)",
+        RATIO,
+    ),
+    (
+        "rotate: the node that comes down loses its rule",
+        ROTATION,
+        "    copy_rule(tree, parent, new, lower)\n",
+        "",
+        RATIO,
+    ),
+    # ------------------------------------------------------------------ rows as bits
+    (
+        "bits: rows at the threshold go right",
+        BITS,
+        "data.value[f, level] <= threshold",
+        "data.value[f, level] < threshold - 1e-3",
+        BY_BITS,
+    ),
+    (
+        "bits: rows that leave the right side are counted there",
+        BITS,
+        "                    members[v] -= up_to[v]\n",
+        "                    members[v] -= 0\n",
+        BY_BITS,
+    ),
+    (
+        "bits: counts run on from column to column",
+        BITS,
+        """        for f in range(data.bits.first_value.shape[0]):
+            so_far = np.int64(0)
+""",
+        """        so_far = np.int64(0)
+        for f in range(data.bits.first_value.shape[0]):
+""",
+        BY_BITS,
+    ),
+    (
+        "bits: only the first word counts",
+        BITS,
+        "for w in range(of_value.shape[0]):",
+        "for w in range(1):",
+        BY_BITS,
+    ),
+    (
+        "bits: sizes of leaves have no score",
+        BITS,
+        "bits.score[v] += score + of_size[size]",
+        "bits.score[v] += score",
+        BY_BITS,
+    ),
+    (
+        "bits: too many sets, and the last of them dropped",
+        BITS,
+        """                if keys == bits.key.shape[0]:
+                    bits.n_keys[0] = -1
+                    return
+""",
+        """                if keys == bits.key.shape[0]:
+                    bits.n_keys[0] = keys
+                    return
+""",
+        BY_BITS,
     ),
     # ------------------------------------------------------------------ transpose
     ("transpose: density back", MOVES, TRANSPOSE, TRANSPOSE.replace("log_back - ", "-"), RATIO),

@@ -11,33 +11,28 @@ import numpy as np
 from .buffers import CLASSES, COLLAPSED, MEANS
 from .collapsed import solve_upper
 from .informed import move_of, propose_informed
-from .jit import inlined, kernel, never_inline
+from .jit import inlined, kernel, never_inline, replacing
 from .nodes import copy_tree, n_leaves
 from .noise import update_noise
 from .priors import draw_mean, log_prior
 from .proposed_rules import MODE_COLUMNS, MODE_PRIOR
+from .references import refer
 from .rules import accept
 from .scan_scores import fill_known_tables
-from .target import Model, evaluate, likelihood, tempered
+from .target import evaluate, likelihood, tempered
 
 COLUMNS_SHARE = 0.3
 """HMC-DFI: share of moves that scan all columns, which costs more than a prior draw of weights."""
+
+
+_of_family = replacing("family")
 
 
 @inlined
 def collapse(model):
     """The same posterior with the leaf means integrated out."""
     family = CLASSES if model.family == CLASSES else COLLAPSED
-    return Model(
-        family,
-        model.data,
-        model.prior,
-        model.leaf_prior,
-        model.h,
-        model.power,
-        model.centre,
-        model.likelihood_address,
-    )
+    return refer(_of_family(model, (family,)))
 
 
 @kernel

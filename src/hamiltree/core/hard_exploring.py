@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 from .hard_moves import INFORMED, UNKNOWN, HardModel, HardState, accept_or_refuse
@@ -17,6 +18,7 @@ from .jit import inlined, kernel, never_inline, opaque
 from .nodes import copy_tree
 from .partition import copy_cell
 from .proposed_rules import MODE_COLUMNS, connect
+from .references import refer
 from .scan_data import ScanModel, ScanWork
 from .scan_scores import make_scorer
 
@@ -34,7 +36,7 @@ class Explorer(NamedTuple):
     """Where this process keeps ``propose_informed``, compiled apart; see ``jit.opaque``."""
 
 
-_propose, _propose_address = opaque(propose_informed)
+_propose, _propose_address = opaque(propose_informed, returns=types.float64)
 
 
 def make_explorer(
@@ -121,8 +123,9 @@ def attempt_informed(model, state, explorer, move, rng):
 
 
 @inlined
-def sweep_hard_tree(model, state, explorer, phase, rng):
+def sweep_hard_tree(given_model, given_state, given_explorer, phase, rng):
     """Attempt the moves of the sweep one by one."""
+    model, state, explorer = refer(given_model), refer(given_state), refer(given_explorer)
     for k in range(explorer.sweep.shape[0]):
         move = move_of(explorer.sweep[k], rng)
         if move < 0:

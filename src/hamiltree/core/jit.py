@@ -18,6 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .compiling import INLINED, AsAWhole, ForCallers
+from .references import Reference, read_record, store_record
 
 # Everything but "nnan" and "ninf": infinities are real values here, and NaN must be seen.
 FAST = {"contract", "reassoc", "arcp", "nsz", "afn"}
@@ -114,6 +115,26 @@ def float_from_bits(typingctx: Any, bits: Any) -> Any:
 
 
 @intrinsic
+def count_ones(typingctx: Any, bits: Any) -> Any:
+    """How many bits of a uint64 are set."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def first_one(typingctx: Any, bits: Any) -> Any:
+    """Place of the lowest bit of a uint64 that is set; there must be one."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.IntType(1)(1))
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
 def never_inline(typingctx: Any) -> Any:
     """Called first in a function, keeps LLVM from copying it into every caller.
 
@@ -129,22 +150,25 @@ def never_inline(typingctx: Any) -> Any:
 
 
 def replacing(*names: str) -> Any:
-    """``replace(record, values)``: a named tuple with other values of these fields."""
+    """``replace(record, values)``: a named tuple, or one behind a reference, with other values."""
 
     @intrinsic
     def replace(typingctx: Any, record: Any, values: Any) -> Any:
+        given, referred = record, isinstance(record, Reference)
+        if referred:
+            record = record.record
         places = [record.fields.index(name) for name in names]
-        for place, given in zip(places, values, strict=True):
-            if record[place] != given:
-                raise TypeError(f"{record.fields[place]} is {record[place]}, not {given}")
+        for place, kind in zip(places, values, strict=True):
+            if record[place] != kind:
+                raise TypeError(f"{record.fields[place]} is {record[place]}, not {kind}")
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            changed = args[0]
+            changed = read_record(context, builder, given, args[0]) if referred else args[0]
             for place, value in zip(places, cgutils.unpack_tuple(builder, args[1]), strict=True):
                 changed = builder.insert_value(changed, value, place)
             return changed
 
-        return record(record, values), codegen
+        return record(given, values), codegen
 
     return replace
 
@@ -194,8 +218,19 @@ def leaving_out(names: set[str]) -> Iterator[None]:
 
 def plain_types(given: Any) -> list[Any]:
     """Types of arguments as a function behind an address has them."""
-    plainly = map(types.unliteral, given)
-    return [types.int64 if isinstance(t, types.Integer) else t for t in plainly]
+    return [_plain_type(types.unliteral(kind)) for kind in given]
+
+
+def _plain_type(kind: Any) -> Any:
+    if isinstance(kind, types.Integer):
+        return types.int64
+    return Reference(kind) if isinstance(kind, types.BaseNamedTuple) else kind
+
+
+def _plainly(context: Any, builder: Any, value: Any, kind: Any, wanted: Any) -> Any:
+    if isinstance(wanted, Reference) and kind != wanted:
+        return store_record(context, builder, kind, value)
+    return context.cast(builder, value, kind, wanted)
 
 
 def call_at(
@@ -206,7 +241,7 @@ def call_at(
     kind = convention.get_function_type(callee.return_type, callee.args)
     pointer = builder.inttoptr(address, kind.as_pointer())
     values = [
-        context.cast(builder, value, its, wanted)
+        _plainly(context, builder, value, its, wanted)
         for value, its, wanted in zip(values, given, callee.args, strict=True)
     ]
     status, result = convention.call_function(
@@ -224,7 +259,8 @@ def opaque(function: Any, returns: Any = None) -> tuple[Any, Callable[..., int]]
     the cache, and returns that address. The address is good for this process only.
 
     Where its type is given, by ``returns``, the function is not compiled for the sake of its
-    callers: only where ``address_of`` is asked for. Integers among the arguments are then int64.
+    callers: only where ``address_of`` is asked for. Among the arguments, integers are then int64,
+    and named tuples go by reference.
     """
     fast = function.targetoptions.get("fastmath")
     how = {"inline": "never", "fastmath": fast} if fast else {**EXACT, "pipeline_class": AsAWhole}
@@ -250,6 +286,8 @@ def opaque(function: Any, returns: Any = None) -> tuple[Any, Callable[..., int]]
         if function.py_func.__name__ in _left_out:
             return 0
         signature = tuple(numba.typeof(a) for a in arguments)
+        if returns is not None:
+            signature = tuple(plain_types(signature))
         function.compile(signature)
         compiled = function.overloads[signature]
         return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))

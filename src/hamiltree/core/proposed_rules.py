@@ -29,6 +29,7 @@ from .scan import (
     sweep_projection,
 )
 from .scan_bins import bins_address, project_address
+from .scan_bits import score_bits
 from .scan_data import ScanCalls, ScanModel, ScanWork
 from .scan_rows import find_address, set_sides, sides_address
 
@@ -103,6 +104,7 @@ def weigh_apart(model, work, tree, node, left, right, mode):
     """
     never_inline()
     set_sides(model, work, tree, left, right)
+    score_bits(model, work)
     if work.weights.shape[0] == 0:
         if node < 0:
             return scan(model, work, NOTHING, 0.0)
@@ -183,6 +185,7 @@ def draw_rule_by_scan(model, work, tree, left, right, mode, rng):
 def draw_threshold_by_scan(model, work, tree, node, left, right, rng):
     """A new threshold for a node, its column kept; log density."""
     set_sides(model, work, tree, left, right)
+    score_bits(model, work)
     work.bins.close[tree.feature[node]] = 1
     threshold, log_density = draw_threshold(model, work, tree.feature[node], rng)
     tree.threshold[node] = threshold
@@ -192,5 +195,6 @@ def draw_threshold_by_scan(model, work, tree, node, left, right, rng):
 @kernel
 def log_threshold_by_scan(model, work, tree, node, left, right):
     set_sides(model, work, tree, left, right)
+    score_bits(model, work)
     work.bins.close[tree.feature[node]] = 1
     return log_threshold_density(model, work, tree.feature[node], tree.threshold[node])

@@ -26,9 +26,11 @@ from .crew import shared
 from .hard_rules import UNIFORM, UNIT
 from .jit import inlined, kernel, never_inline, opaque, replacing
 from .priors import log_threshold
+from .references import at_hand
 from .routing import exp_clamped, window
 from .scan_bins import CLOSE_COLUMNS, TIE, call_bins
-from .scan_data import FIFTHS, LOGISTIC, PIECE, is_binned, is_soft
+from .scan_bits import has_keys
+from .scan_data import FIFTHS, LOGISTIC, PIECE, is_binned, is_hard
 from .scan_rows import groups_by_column, groups_by_projection, mark_rows
 from .scan_scores import all_right, move_group
 
@@ -41,10 +43,11 @@ PRIOR_SHARE = 0.05
 
 @inlined
 def put_cell(work, c, low, high, score, threshold):
-    work.low[c] = low
-    work.high[c] = high
-    work.weight[c] = score
-    work.threshold[c] = threshold
+    at = np.uint64(c)  # as in ``move_group``
+    work.low[at] = low
+    work.high[at] = high
+    work.weight[at] = score
+    work.threshold[at] = threshold
     return c + 1
 
 
@@ -57,16 +60,39 @@ def sweep_hard(model, work, n_groups):
     before = 0.0
     cut = 0.0
     cells = 0
-    g = 0
-    while g < n_groups:
-        x = work.group_x[g]
-        if x > before and (everywhere or g > 0):
-            cells = put_cell(work, cells, before, x, score, cut)
-        while g < n_groups and work.group_x[g] == x:
-            score += move_group(model, work, table, g, 1)
-            cut = work.group_cut[g]
-            g += 1
-        before = x
+    for g in range(n_groups):
+        x = work.group_x[np.uint64(g)]
+        if x > before:
+            if everywhere or g > 0:
+                cells = put_cell(work, cells, before, x, score, cut)
+            before = x
+        score += move_group(model, work, table, g, 1)
+        cut = work.group_cut[np.uint64(g)]
+    if everywhere and before < 1.0:
+        cells = put_cell(work, cells, before, 1.0, score, 0.0)
+    return cells
+
+
+@inlined
+def sweep_bits(model, work, f):
+    """The same where scores are known already."""
+    data, bits = model.data, work.bits
+    score = work.start[0]
+    everywhere = model.kind == UNIT
+    before = 0.0
+    cut = 0.0
+    cells = 0
+    some = False
+    for level in range(data.n_levels[f]):
+        v = data.bits.first_value[f] + level
+        if bits.rows_at[v] > 0:
+            x = data.value[f, level]
+            if x > before and (everywhere or some):
+                cells = put_cell(work, cells, before, x, score, cut)
+            score = bits.score[v]
+            cut = data.cut[f, level]
+            before = x
+            some = True
     if everywhere and before < 1.0:
         cells = put_cell(work, cells, before, 1.0, score, 0.0)
     return cells
@@ -110,12 +136,45 @@ def sweep_soft(model, work, n_groups, h):
 
 
 @inlined
+def sweep_groups(model, work, f, weights):
+    """Cells of a column, or with f = -1 of a projection."""
+    if f < 0:
+        h, hard = model.h[0], model.h[0] == 0.0
+        groups = groups_by_projection(model, work, weights)
+    else:
+        h, hard = model.h[f], is_hard(model, f)
+        groups = groups_by_column(model, work, f)
+    return sweep_hard(model, work, groups) if hard else sweep_soft(model, work, groups, h)
+
+
+@inlined
+def highest(x):
+    """The largest of some numbers, four at a time: one would have to wait for the one before."""
+    a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
+    whole = x.shape[0] // 4 * 4
+    for k in range(0, whole, 4):
+        a, b, c, d = max(a, x[k]), max(b, x[k + 1]), max(c, x[k + 2]), max(d, x[k + 3])
+    for k in range(whole, x.shape[0]):
+        a = max(a, x[k])
+    return max(max(a, b), max(c, d))
+
+
+@inlined
+def sum_of(x):
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = x.shape[0] // 4 * 4
+    for k in range(0, whole, 4):
+        a, b, c, d = a + x[k], b + x[k + 1], c + x[k + 2], d + x[k + 3]
+    for k in range(whole, x.shape[0]):
+        a += x[k]
+    return (a + b) + (c + d)
+
+
+@inlined
 def weigh_cells(model, work, cells):
     """Scores to weights, in place; returns (top score, sum of weights, sum of widths)."""
     weight, low, high = work.weight[:cells], work.low[:cells], work.high[:cells]
-    top = -np.inf
-    for c in range(cells):
-        top = max(top, weight[c])
+    top = highest(weight)
     power = model.power[0]
     for c in range(cells):
         weight[c] = exp_clamped(power * (weight[c] - top))
@@ -125,12 +184,8 @@ def weigh_cells(model, work, cells):
     if model.kind == UNIT and not (model.prior.tau_a == 1.0 and model.prior.tau_b == 1.0):
         for c in range(cells):
             weight[c] *= math.exp(log_threshold(model.prior, 0.5 * (low[c] + high[c])))
-    total = 0.0
-    widths = 0.0
-    for c in range(cells):
-        total += weight[c]
-        widths += cell_width(model, work, c)
-    return top, total, widths
+    widths = float(cells) if model.kind == UNIFORM else sum_of(high) - sum_of(low)
+    return top, sum_of(weight), widths
 
 
 @inlined
@@ -190,26 +245,23 @@ def draw_cell(model, work, cells, total, widths, rng):
 
 
 @kernel
-def sweep_apart(model, work, first, stop, feature, threshold, weights):
+def sweep_apart(given_model, given_work, first, stop, feature, threshold, weights):
     """Weigh the columns from ``first`` to ``stop``, or with first = -1 the projection on weights.
 
     Returns what is left of the last: (cells, sum of weights, sum of widths), and the density of a
     threshold given its column, 0 where that is not among them. All in one kernel, because a call
     with so many arrays costs as much as a short column.
     """
+    model, work = at_hand(given_model), at_hand(given_work)
     cells, top, total, widths = 0, 0.0, 0.0, 0.0
     density = 0.0
     for f in range(first, stop):
         if is_binned(model.data):
-            cells = call_bins(model.calls.bins, (model, work, f, weights))
+            cells = call_bins(model.calls.bins, (given_model, given_work, f, weights))
+        elif f >= 0 and is_hard(model, f) and has_keys(model, work):
+            cells = sweep_bits(model, work, f)
         else:
-            if f < 0:
-                groups = groups_by_projection(model, work, weights)
-                h, soft = model.h[0], model.h[0] > 0.0
-            else:
-                groups = groups_by_column(model, work, f)
-                h, soft = model.h[f], model.kind == UNIT and is_soft(model, f)
-            cells = sweep_soft(model, work, groups, h) if soft else sweep_hard(model, work, groups)
+            cells = sweep_groups(model, work, f, weights)
         top, total, widths = weigh_cells(model, work, cells)
         if f >= 0:
             # the prior of the rules gives a column mass 1, however its cells are spread
@@ -231,13 +283,10 @@ PROJECTION = np.int64(-1)
 
 @inlined
 def sweep_columns(model, work, first, stop, feature, threshold):
-    binned = is_binned(model.data)
-    if not binned:
-        mark_rows(work, 1)
+    mark_rows(model, work, 1)
     arguments = (model, work, first, stop, feature, threshold, work.weights)
     result = _sweep(model.calls.columns, arguments)
-    if not binned:
-        mark_rows(work, 0)
+    mark_rows(model, work, 0)
     return result
 
 

@@ -17,6 +17,14 @@ from .bins import (
     make_bin_work,
     n_parts,
 )
+from .bits import (
+    BitWork,
+    RowBits,
+    fits_bits,
+    make_bit_work,
+    make_row_bits,
+    no_row_bits,
+)
 from .hard_rules import UNIT
 from .jit import inlined
 from .priors import TreePrior
@@ -64,6 +72,8 @@ class ScanData(NamedTuple):
     """[n]; class, 0 for regression."""
     y: NDArray[np.float64]
     """[n]; target less the prior mean of a leaf; [0] for classification."""
+    bits: RowBits
+    """Classification: sets of rows where every column has few values."""
     code: NDArray[np.uint8]
     """[p, n] where columns are binned, with ``order``, ``level``, ``value`` and ``cut`` empty; else
     [p, 0]. A row's bin: how many values of ``grid`` are smaller."""
@@ -180,6 +190,8 @@ class ScanWork(NamedTuple):
     """[1]"""
     weights: NDArray[np.float64]
     """[p] for HMC-DFI, [0] else."""
+    bits: BitWork
+    """Where the data have them, all of ``n_rows`` that the scan needs is in here."""
     bins: BinWork
     crew: NDArray[np.int64]
     """[0] where columns are not binned; see ``crew``."""
@@ -192,8 +204,12 @@ def make_scan_data(
     y: NDArray[np.float64],
     *,
     binned: bool = False,
+    projected: bool = False,
 ) -> ScanData:
-    """``binned`` needs rows in the order of their labels, and the prior UNIT."""
+    """``binned`` needs rows in the order of their labels, and the prior UNIT.
+
+    ``projected``: rules are not of one column (HMC-DFI), which sets of rows cannot tell.
+    """
     p = columns.shape[0]
     empty = np.zeros((p, 0))
     data = ScanData(
@@ -206,12 +222,18 @@ def make_scan_data(
         cut=empty,
         label=label.astype(np.int32),
         y=y,
+        bits=no_row_bits(),
         code=empty.astype(np.uint8),
         grid=empty,
         n_bins=np.zeros(p, np.int64),
     )
     if not binned:
-        return _with_sorted_columns(data)
+        data = _with_sorted_columns(data)
+        by_bits = fits_bits(data.n_levels, len(rows)) and len(rows) <= TABLE_ROWS
+        if by_bits and not projected and len(y) == 0:
+            bits = make_row_bits(data.level, data.n_levels, data.rows, data.label)
+            data = data._replace(bits=bits)
+        return data
     code, grid, n_bins, n_levels = bin_columns(columns, data.rows)
     return data._replace(code=code, grid=grid, n_bins=n_bins, n_levels=n_levels)
 
@@ -289,6 +311,7 @@ def make_scan_work(
         feature=np.zeros(1, np.int64),
         cutpoint=np.zeros(1),
         weights=np.zeros(n_weights),
+        bits=make_bit_work(data.bits, max_leaves),
         bins=make_bin_work(p, rows if binned else 0, classes, max_leaves, n_weights, threads),
         crew=crew,
     )
@@ -311,3 +334,9 @@ def is_soft(model, f):
     spans = model.h[f] * levels
     shared = model.data.rows.shape[0] >= SHARED * levels
     return spans > 1.0 / SOFT_GAP and (shared or spans > SPANNED)
+
+
+@inlined
+def is_hard(model, f):
+    """Whether the cuts of a column are scanned as hard ones."""
+    return model.kind != UNIT or not is_soft(model, f)

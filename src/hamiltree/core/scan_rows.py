@@ -9,6 +9,7 @@ from .crew import shared
 from .hard_rules import UNIFORM
 from .jit import inlined, kernel, never_inline
 from .nodes import path_to
+from .scan_bits import find_bits, groups_by_bits, has_bits, has_keys, list_rows, place_bits
 from .scan_data import BINS, is_binned
 from .scan_scores import all_right
 
@@ -81,7 +82,9 @@ def find_rows(model, work, tree, node):
     never_inline()
     n = np.int64(model.data.rows.shape[0])
     length = path_to(tree, node, work.path)
-    if is_binned(model.data):
+    if has_bits(model.data):
+        work.n_rows[0] = find_bits(model, work, tree, node, length)
+    elif is_binned(model.data):
         task = (model, work, tree, node, length)
         parts = count_parts(work, n)
         _find_in_parts(work.crew, parts, model.calls.find, task)
@@ -201,7 +204,13 @@ def set_sides(model, work, tree, left, right):
     work.n_side[0] = number_leaves(work, tree, left)
     work.n_side[1] = number_leaves(work, tree, right)
     n = work.n_rows[0]
-    if is_binned(model.data):
+    if has_bits(model.data):
+        clear_leaves(work, work.n_side[0] + work.n_side[1], 1)
+        place_bits(model, work, tree, left, right)
+        if work.bits.n_keys[0] < 0:
+            list_rows(work)
+            place_rows(model, work, tree, left, right, 1, 0, n)
+    elif is_binned(model.data):
         parts = count_parts(work, n)
         task = (model, work, tree, left, right)
         _place_in_parts(work.crew, parts, model.calls.sides, task)
@@ -212,7 +221,9 @@ def set_sides(model, work, tree, left, right):
 
 
 @inlined
-def mark_rows(work, mark):
+def mark_rows(model, work, mark):
+    if is_binned(model.data) or has_keys(model, work):
+        return
     for k in range(work.n_rows[0]):
         work.member[work.rows[k]] = mark
 
@@ -230,8 +241,13 @@ def put_place(work, g, left, right, label, rows):
 
 @inlined
 def copy_place(work, row, g):
-    for k in range(4):
-        work.group_place[g, k] = work.place[row, k]
+    """All four are read before any is written: then they are copied as one."""
+    place, group = work.place[np.uint64(row)], work.group_place[np.uint64(g)]
+    left, right, label, rows = place[0], place[1], place[2], place[3]
+    group[0] = left
+    group[1] = right
+    group[2] = label
+    group[3] = rows
 
 
 @inlined
@@ -241,10 +257,11 @@ def groups_by_row(model, work, f):
     order, chosen = data.order[f], work.histogram
     n = 0
     for k in range(order.shape[0]):  # without a branch, which nothing could predict
-        chosen[n] = order[k]
-        n += work.member[order[k]]
+        row = order[k]
+        chosen[np.uint64(n)] = row
+        n += work.member[np.uint32(row)]
     for g in range(n):
-        row = chosen[g]
+        row = np.uint32(chosen[g])
         cut = data.cut[f, data.level[f, row]] if model.kind == UNIFORM else 0.0
         copy_place(work, row, g)
         work.group_x[g] = data.columns[f, row]
@@ -303,6 +320,8 @@ def groups_by_bin(model, work, f, keys):
 @inlined
 def groups_by_column(model, work, f):
     """Groups of a column into ``work``; how many."""
+    if has_keys(model, work):
+        return groups_by_bits(model, work, f)
     keys = work.n_side[0] * work.n_side[1] * work.members.shape[2]
     if model.data.n_levels[f] * keys <= work.n_rows[0]:
         return groups_by_bin(model, work, f, keys)

@@ -321,7 +321,14 @@ def sorted_columns(data: Data, settings: Settings) -> ScanData:
     if not sweep_of(settings):
         rows = rows[:1]
     y = data.y - settings.mu_prior[0]
-    return make_scan_data(data.columns, rows, label, y, binned=len(rows) > bins.BINNED_ROWS)
+    return make_scan_data(
+        data.columns,
+        rows,
+        label,
+        y,
+        binned=len(rows) > bins.BINNED_ROWS,
+        projected=settings.method == "hmc-dfi",
+    )
 
 
 def make_plan(sampler: RJHMC) -> Plan:

@@ -1,0 +1,112 @@
+"""Columns of few values as sets of rows, one bit a row: what ``scan_bits`` works on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+WORD = 64
+MAX_ROWS = 2048
+"""Sets of more rows would take longer to go through than the few rows of a small node."""
+MAX_LEVELS, MAX_VALUES = 64, 4096
+"""Of every column, and columns times that."""
+MAX_KEYS = 64
+"""Sets of rows that move together; a node that has more is scanned row by row."""
+
+
+class RowBits(NamedTuple):
+    """Sets of rows; shared by all chains, and empty where columns have too many values."""
+
+    of_value: NDArray[np.uint64]
+    """[words, values]; rows that have a value, for all values of all columns."""
+    first_value: NDArray[np.int64]
+    """[p]; where the values of a column begin."""
+    from_level: NDArray[np.uint64]
+    """[p, levels + 1, words]; rows that have this value of a column or a larger one."""
+    of_class: NDArray[np.uint64]
+    """[K, words]; up to the last class that has rows."""
+
+
+class BitWork(NamedTuple):
+    """Scratch of one chain."""
+
+    rows: NDArray[np.uint64]
+    """[words]; of the node."""
+    reach: NDArray[np.uint64]
+    """[capacity, words]; of these, the ones that get to a node of either side."""
+    n_keys: NDArray[np.int64]
+    """[1]; -1 where the rows of the node are to be looked at one by one."""
+    key: NDArray[np.uint64]
+    """[MAX_KEYS, words]; rows that move together."""
+    place: NDArray[np.uint32]
+    """[MAX_KEYS, 3]; where: left leaf, right leaf, class."""
+    tally: NDArray[np.int64]
+    """[MAX_KEYS, values]; how many of them have a value."""
+    up_to: NDArray[np.int64]
+    """[MAX_KEYS, values]; how many have this value of a column or a smaller one."""
+    members: NDArray[np.int64]
+    """[K, values]; rows of each class in one leaf, with the cut behind a value."""
+    score: NDArray[np.float64]
+    """[values]; of a hard cut behind each."""
+    rows_at: NDArray[np.int64]
+    """[values]; rows of the node that have it."""
+
+
+def make_row_bits(
+    level: NDArray[np.int32],
+    n_levels: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    label: NDArray[np.int32],
+) -> RowBits:
+    """``level`` [p, n] of all rows, ``rows`` those that count, ``label`` [n] their classes."""
+    p, n = level.shape
+    most = n_levels.max()
+    of_level = np.zeros((p, most, n), bool)
+    of_level[np.arange(p)[:, None], level[:, rows], rows] = True
+    from_level = np.zeros((p, most + 1, n), bool)
+    from_level[:, :-1] = np.logical_or.accumulate(of_level[:, ::-1], axis=1)[:, ::-1]
+    of_value = of_level[np.arange(most) < n_levels[:, None]]
+    of_class = np.arange(label[rows].max() + 1)[:, None] == label
+    return RowBits(
+        of_value=np.ascontiguousarray(pack(of_value).T),
+        first_value=np.cumsum(n_levels) - n_levels,
+        from_level=pack(from_level),
+        of_class=pack(of_class),
+    )
+
+
+def fits_bits(n_levels: NDArray[np.int64], n_rows: int) -> bool:
+    most = int(n_levels.max())
+    return most <= MAX_LEVELS and most * len(n_levels) <= MAX_VALUES and n_rows <= MAX_ROWS
+
+
+def no_row_bits() -> RowBits:
+    nothing = np.zeros((0, 0), np.uint64)
+    return RowBits(nothing, np.zeros(0, np.int64), np.zeros((0, 0, 0), np.uint64), nothing.copy())
+
+
+def pack(rows: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Of the shape [..., n], to [..., words]."""
+    fill = -rows.shape[-1] % WORD
+    padded = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, fill)])
+    in_bytes = np.packbits(padded, axis=-1, bitorder="little")
+    return np.ascontiguousarray(in_bytes).view("<u8").astype(np.uint64)
+
+
+def make_bit_work(bits: RowBits, max_leaves: int) -> BitWork:
+    words, values = bits.of_value.shape
+    keys = MAX_KEYS if words else 0
+    return BitWork(
+        rows=np.zeros(words, np.uint64),
+        reach=np.zeros((2 * max_leaves + 1 if words else 0, words), np.uint64),
+        n_keys=np.zeros(1, np.int64),
+        key=np.zeros((keys, words), np.uint64),
+        place=np.zeros((keys, 3), np.uint32),
+        tally=np.zeros((keys, values), np.int64),
+        up_to=np.zeros((keys, values), np.int64),
+        members=np.zeros((len(bits.of_class), values), np.int64),
+        score=np.zeros(values),
+        rows_at=np.zeros(values, np.int64),
+    )
