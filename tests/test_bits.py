@@ -100,6 +100,11 @@ def test_bits_and_rows_agree(h, room, rng, monkeypatch):
     monkeypatch.setattr(bits, "MAX_KEYS", room)
     X, y = data_of_few_values(rng)
     trees = [random_tree(rng, 3, k % 6, oblique=False) for k in range(12)]
+    for tree in trees[6:]:  # thresholds that some row has
+        inside = tree.size[: tree.n_nodes[0]] > 1
+        columns = tree.feature[: tree.n_nodes[0]][inside]
+        rows = rng.integers(0, N_ROWS, len(columns))
+        tree.threshold[: tree.n_nodes[0]][inside] = X[rows, columns]
     by_bits, keys, data = scans(X, y, h, trees, rng)
     assert data.bits.of_value.shape == (3, 16)
     assert (keys > 0).any()

@@ -15,9 +15,11 @@ import pytest
 
 from hamiltree import BayesianTreeClassifier
 from hamiltree.core import hard_exploring, hard_moves, hard_record, informed
-from hamiltree.core.nodes import empty_tree, relink
+from hamiltree.core.nodes import empty_tree, grow, relink
+from hamiltree.core.proposed_rules import MODE_COLUMNS, NO_RULE, draw_weighed, weigh
+from hamiltree.core.scan_rows import NEW_LEAF, find_rows
 from hamiltree.samplers import cgm
-from hamiltree.settings import INFORMED_MOVES, KNOWN_MOVES
+from hamiltree.settings import INFORMED_MOVES, KNOWN_MOVES, Settings
 
 from .hard_battery import (
     LEAVES,
@@ -264,3 +266,20 @@ def test_wu_and_smc_do_not_have_them(method, rng):
     for options in ({"moves": "informed"}, {"informed_moves": ("grow",)}):
         with pytest.raises(ValueError, match=f'method={method!r} has no informed.*method="cgm"'):
             BayesianTreeClassifier(method=method, **options, **lengths).fit(X, y)
+
+
+def test_a_range_of_a_few_digits(rng):
+    """Rules between neighbouring numbers just below 1: widths must not be lost to rounding."""
+    x = np.append(0.0, 1.0 - 2.0**-52 * np.arange(300))
+    settings = Settings(method="cgm", rule_prior="gap", moves="informed")
+    chain = cgm.build_cgm(x[None], rng.integers(0, 2, len(x)), 2, settings, 0).start(rng)
+    model, work, tree = chain.explorer.scan_model, chain.explorer.scan_work, empty_tree(4, 0)
+    grow(tree, 0)
+    tree.threshold[0] = 0.5
+    find_rows(model, work, tree, 2)
+    everything, _ = weigh(model, work, tree, NO_RULE, NEW_LEAF, NEW_LEAF, MODE_COLUMNS)
+    assert np.isfinite(everything)
+    log_density = draw_weighed(model, work, MODE_COLUMNS, rng)
+    assert work.cutpoint[0] > 1.0 - 1e-12
+    relative = np.exp(log_density) * (x.max() - np.sort(x)[1])  # to even odds over the range
+    assert 0.05 <= relative <= 300

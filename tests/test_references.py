@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
@@ -130,3 +131,13 @@ def test_only_named_tuples_and_no_references_within():
 
     with pytest.raises(TypeError, match="a reference to references"):
         nested(record())
+
+
+def test_records_of_one_name_and_other_fields_are_told_apart():
+    first, second = (namedtuple("Same", names) for names in ("low high", "high low"))
+
+    @kernel
+    def low(record):
+        return refer(record).low
+
+    assert (low(first(1.0, 2.0)), low(second(1.0, 2.0))) == (1.0, 2.0)

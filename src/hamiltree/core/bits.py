@@ -11,7 +11,7 @@ WORD = 64
 MAX_ROWS = 2048
 """Sets of more rows would take longer to go through than the few rows of a small node."""
 MAX_LEVELS, MAX_VALUES = 64, 4096
-"""Of every column, and columns times that."""
+"""Values of a column, and columns times the most values of any."""
 MAX_KEYS = 64
 """Sets of rows that move together; a node that has more is scanned row by row."""
 
@@ -26,7 +26,7 @@ class RowBits(NamedTuple):
     from_level: NDArray[np.uint64]
     """[p, levels + 1, words]; rows that have this value of a column or a larger one."""
     of_class: NDArray[np.uint64]
-    """[K, words]; up to the last class that has rows."""
+    """[K, words]; up to the last class that has rows. Rows that pad are in here, too."""
 
 
 class BitWork(NamedTuple):

@@ -150,7 +150,10 @@ def never_inline(typingctx: Any) -> Any:
 
 
 def replacing(*names: str) -> Any:
-    """``replace(record, values)``: a named tuple, or one behind a reference, with other values."""
+    """``replace(record, values)``: a named tuple with other values of these fields.
+
+    Of one behind a reference, too; what comes back is the tuple itself.
+    """
 
     @intrinsic
     def replace(typingctx: Any, record: Any, values: Any) -> Any:
@@ -227,7 +230,7 @@ def _plain_type(kind: Any) -> Any:
     return Reference(kind) if isinstance(kind, types.BaseNamedTuple) else kind
 
 
-def _plainly(context: Any, builder: Any, value: Any, kind: Any, wanted: Any) -> Any:
+def _as_wanted(context: Any, builder: Any, value: Any, kind: Any, wanted: Any) -> Any:
     if isinstance(wanted, Reference) and kind != wanted:
         return store_record(context, builder, kind, value)
     return context.cast(builder, value, kind, wanted)
@@ -241,7 +244,7 @@ def call_at(
     kind = convention.get_function_type(callee.return_type, callee.args)
     pointer = builder.inttoptr(address, kind.as_pointer())
     values = [
-        _plainly(context, builder, value, its, wanted)
+        _as_wanted(context, builder, value, its, wanted)
         for value, its, wanted in zip(values, given, callee.args, strict=True)
     ]
     status, result = convention.call_function(

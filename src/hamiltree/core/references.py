@@ -35,6 +35,11 @@ class Reference(types.Type):
         self.record = record
         super().__init__(name=f"reference({record})")
 
+    @property
+    def key(self) -> Any:
+        """What makes two of them equal: a name does not tell fields, but the record does."""
+        return self.record
+
 
 @register_model(Reference)
 class _ReferenceModel(models.PrimitiveModel):
@@ -119,7 +124,10 @@ def _store(builder: Any, value: Any, place: Any) -> None:
 
 @intrinsic
 def refer(typingctx: Any, record: Any) -> Any:
-    """A reference to a record, for the functions that are called from here."""
+    """A reference to a record, for the functions that are called from here.
+
+    Not to be returned, nor what is read through it by the function that stored it.
+    """
     if isinstance(record, Reference):
         return record(record), lambda context, builder, signature, args: args[0]
 

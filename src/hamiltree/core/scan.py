@@ -184,7 +184,9 @@ def weigh_cells(model, work, cells):
     if model.kind == UNIT and not (model.prior.tau_a == 1.0 and model.prior.tau_b == 1.0):
         for c in range(cells):
             weight[c] *= math.exp(log_threshold(model.prior, 0.5 * (low[c] + high[c])))
-    widths = float(cells) if model.kind == UNIFORM else sum_of(high) - sum_of(low)
+    widths = float(cells)
+    if model.kind != UNIFORM and cells > 0:  # each cell begins where the one before it ends
+        widths = high[cells - 1] - low[0]
     return top, sum_of(weight), widths
 
 
@@ -249,8 +251,8 @@ def sweep_apart(given_model, given_work, first, stop, feature, threshold, weight
     """Weigh the columns from ``first`` to ``stop``, or with first = -1 the projection on weights.
 
     Returns what is left of the last: (cells, sum of weights, sum of widths), and the density of a
-    threshold given its column, 0 where that is not among them. All in one kernel, because a call
-    with so many arrays costs as much as a short column.
+    threshold given its column, 0 where that is not among them. All in one kernel: a call
+    costs something, and columns can be short.
     """
     model, work = at_hand(given_model), at_hand(given_work)
     cells, top, total, widths = 0, 0.0, 0.0, 0.0

@@ -101,6 +101,22 @@ def leaf_from(tree, root, i):
 
 
 @inlined
+def meet(a, b):
+    """Whether two sets have rows in common."""
+    for w in range(a.shape[0]):  # noqa: SIM110 (no generators in compiled code)
+        if a[w] & b[w] != 0:
+            return True
+    return False
+
+
+@inlined
+def put_key(bits, key, left, right, label):
+    bits.place[key, 0] = left
+    bits.place[key, 1] = right
+    bits.place[key, 2] = label
+
+
+@inlined
 def in_common(a, b, c, out):
     """What three sets have in common, into ``out``; how many."""
     total = np.int64(0)
@@ -120,7 +136,7 @@ def place_bits(model, work, tree, left, right):
     n_left, n_right = work.n_side[0], work.n_side[1]
     send_down(data, bits, tree, left)
     send_down(data, bits, tree, right)
-    keys = 0
+    keys, placed = 0, 0
     at_left = left
     for a in range(n_left):
         at_left = leaf_from(tree, left, at_left)
@@ -129,18 +145,18 @@ def place_bits(model, work, tree, left, right):
         for b in range(n_right):
             at_right = leaf_from(tree, right, at_right)
             rows_right = bits.rows if right < 0 else bits.reach[at_right]
-            for m in range(bits.members.shape[0]):
-                if keys == bits.key.shape[0]:
-                    bits.n_keys[0] = -1
-                    return
-                count = in_common(rows_left, rows_right, data.bits.of_class[m], bits.key[keys])
-                if count > 0:
-                    bits.place[keys, 0] = a
-                    bits.place[keys, 1] = n_left + b
-                    bits.place[keys, 2] = m
-                    keys += 1
-                    work.total[1, n_left + b] += count
-                    work.members[1, n_left + b, m] += count
+            if placed < work.n_rows[0] and meet(rows_left, rows_right):
+                for m in range(bits.members.shape[0]):
+                    if keys == bits.key.shape[0]:
+                        bits.n_keys[0] = -1
+                        return
+                    count = in_common(rows_left, rows_right, data.bits.of_class[m], bits.key[keys])
+                    if count > 0:
+                        put_key(bits, keys, a, n_left + b, m)
+                        keys += 1
+                        placed += count
+                        work.total[1, n_left + b] += count
+                        work.members[1, n_left + b, m] += count
             at_right += 1
         at_left += 1
     bits.n_keys[0] = keys

@@ -191,7 +191,8 @@ class ScanWork(NamedTuple):
     weights: NDArray[np.float64]
     """[p] for HMC-DFI, [0] else."""
     bits: BitWork
-    """Where the data have them, all of ``n_rows`` that the scan needs is in here."""
+    """Where the data have them: the rows of the node. ``rows``, ``member``, ``place`` and ``key``
+    are then filled only if there are too many sets of them."""
     bins: BinWork
     crew: NDArray[np.int64]
     """[0] where columns are not binned; see ``crew``."""
@@ -208,7 +209,8 @@ def make_scan_data(
 ) -> ScanData:
     """``binned`` needs rows in the order of their labels, and the prior UNIT.
 
-    ``projected``: rules are not of one column (HMC-DFI), which sets of rows cannot tell.
+    ``projected``: rules are not of one column (HMC-DFI), so that its values do not say who goes
+    right.
     """
     p = columns.shape[0]
     empty = np.zeros((p, 0))
@@ -229,7 +231,8 @@ def make_scan_data(
     )
     if not binned:
         data = _with_sorted_columns(data)
-        by_bits = fits_bits(data.n_levels, len(rows)) and len(rows) <= TABLE_ROWS
+        # their scores are looked up, and sets are as long as the columns
+        by_bits = len(rows) <= TABLE_ROWS and fits_bits(data.n_levels, columns.shape[1])
         if by_bits and not projected and len(y) == 0:
             bits = make_row_bits(data.level, data.n_levels, data.rows, data.label)
             data = data._replace(bits=bits)

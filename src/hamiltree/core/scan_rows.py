@@ -222,6 +222,7 @@ def set_sides(model, work, tree, left, right):
 
 @inlined
 def mark_rows(model, work, mark):
+    """For ``groups_by_row``, where there may be such groups."""
     if is_binned(model.data) or has_keys(model, work):
         return
     for k in range(work.n_rows[0]):
