@@ -14,7 +14,7 @@ help:
 	@echo "make test-numpyro    NUTS against NumPyro's (installs JAX)"
 	@echo "make docs       the documentation as web pages, in build/docs"
 	@echo "make bench      the measurements quoted in the README"
-	@echo "make bench-mixing    how soon ten chains agree, beside other samplers (15 minutes)"
+	@echo "make bench-mixing    how soon ten chains agree, beside other samplers (25 minutes)"
 	@echo "make bench-scale     seconds and memory up to a million rows (20 minutes)"
 	@echo "make clean      remove the environment and everything made here"
 
