@@ -1,9 +1,9 @@
 """Records passed by reference: one word, instead of all that is in them.
 
-numba passes a named tuple to a function as the sum of its parts: seven words for each array, some
-seven hundred for what a scan needs, copied from stack to stack at every call. That was a quarter of
-the time of a sweep on small data. Here a record is stored once, and who gets a reference to it
-reads what it uses, by the same names: ``work.rows`` works on both.
+numba passes a named tuple to a function as the sum of its parts: seven words for each array,
+hundreds for what a scan needs, copied from stack to stack at every call. On small data a good part
+of a sweep was nothing else. Here a record is stored once, and who gets a reference to it reads what
+it uses, by the same names: ``work.rows`` works on both.
 
 What lies behind a reference never changes while there is one, although the arrays do that it names:
 so LLVM may read it whenever it likes, and once.
@@ -126,7 +126,7 @@ def _store(builder: Any, value: Any, place: Any) -> None:
 def refer(typingctx: Any, record: Any) -> Any:
     """A reference to a record, for the functions that are called from here.
 
-    Not to be returned, nor what is read through it by the function that stored it.
+    Good until the function returns that stored the record, so not to be returned itself.
     """
     if isinstance(record, Reference):
         return record(record), lambda context, builder, signature, args: args[0]

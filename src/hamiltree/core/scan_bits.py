@@ -12,6 +12,7 @@ import numpy as np
 from .bits import WORD
 from .jit import count_ones, first_one, inlined
 from .scan_data import is_hard
+from .scan_scores import put_place
 
 
 @inlined
@@ -252,10 +253,8 @@ def groups_by_bits(model, work, f):
         for key in range(bits.n_keys[0]):
             count = bits.tally[key, first + level]
             if count > 0:
-                work.group_place[g, 0] = bits.place[key, 0]
-                work.group_place[g, 1] = bits.place[key, 1]
-                work.group_place[g, 2] = bits.place[key, 2]
-                work.group_place[g, 3] = count
+                place = bits.place[key]
+                put_place(work, g, place[0], place[1], place[2], count)
                 work.group_x[g] = data.value[f, level]
                 work.group_cut[g] = data.cut[f, level]
                 g += 1

@@ -11,7 +11,7 @@ from .jit import inlined, kernel, never_inline
 from .nodes import path_to
 from .scan_bits import find_bits, groups_by_bits, has_bits, has_keys, list_rows, place_bits
 from .scan_data import BINS, is_binned
-from .scan_scores import all_right
+from .scan_scores import all_right, put_place
 
 FIRST_PART = 2
 """Among the sums of ``ScanWork``, those of the first part."""
@@ -230,14 +230,6 @@ def mark_rows(model, work, mark):
 
 
 # ------------------------------------------------------------------ groups that move together
-
-
-@inlined
-def put_place(work, g, left, right, label, rows):
-    work.group_place[g, 0] = left
-    work.group_place[g, 1] = right
-    work.group_place[g, 2] = label
-    work.group_place[g, 3] = rows
 
 
 @inlined

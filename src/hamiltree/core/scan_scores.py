@@ -117,6 +117,14 @@ def leaf_score(model, work, table, leaf, units):
 
 
 @inlined
+def put_place(work, g, left, right, label, rows):
+    work.group_place[g, 0] = left
+    work.group_place[g, 1] = right
+    work.group_place[g, 2] = label
+    work.group_place[g, 3] = rows
+
+
+@inlined
 def move_group(model, work, table, g, units):
     """Send one unit of each row of a group from the right to the left; the change of the score.
 
