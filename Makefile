@@ -3,8 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --editable .
 
-.PHONY: help demo docs test test-long test-mutations test-numpyro bench bench-mixing bench-scale clean
+.PHONY: help demo docs test test-long test-mutations test-numpyro coverage lint hooks review dist-check \
+	bench bench-mixing bench-scale clean
 
 help:
 	@echo "make demo       fit on real data and look at the result"
@@ -13,6 +15,11 @@ help:
 	@echo "make test-mutations  break each term on purpose and see its test fail (an hour)"
 	@echo "make test-numpyro    NUTS against NumPyro's (installs JAX)"
 	@echo "make docs       the documentation as web pages, in build/docs"
+	@echo "make coverage   the tests again, and which lines they reach, in build/coverage"
+	@echo "make lint       every check of .pre-commit-config.yaml, on all files"
+	@echo "make hooks      the same before each commit"
+	@echo "make review     scientific-python's list of habits (repo-review)"
+	@echo "make dist-check build wheel and source distribution, install each, run the demo (5 minutes)"
 	@echo "make bench      the measurements quoted in the README"
 	@echo "make bench-mixing    how soon ten chains agree, beside other samplers (25 minutes)"
 	@echo "make bench-scale     seconds and memory up to a million rows (20 minutes)"
@@ -26,12 +33,18 @@ $(VENV)/.made:
 
 $(VENV)/.user: pyproject.toml | $(VENV)/.made
 	@echo "installing hamiltree into $(VENV) (a minute or two, once)"
-	$(BIN)/python -m pip install --quiet --editable .
+	$(INSTALL)
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/.made
+# Dependency groups need pip 25.1, and Python may come with an older one.
+$(VENV)/.pip: | $(VENV)/.made
+	@$(BIN)/python -m pip install --help | grep -e --group > /dev/null || \
+		$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.pip
 	@echo "installing hamiltree and the tools to test it into $(VENV) (a minute or two, once)"
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(INSTALL) --group dev
 	@touch $@ $(VENV)/.user
 
 demo: $(VENV)/.user
@@ -48,27 +61,45 @@ test-long: $(VENV)/.dev
 	$(BIN)/python -m pytest -m long
 
 test-mutations: $(VENV)/.dev
-	$(BIN)/python -m tests.mutations
+	$(BIN)/python -m tests.mutants
 
 test-numpyro: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --editable ".[dev,numpyro]"
+	$(INSTALL) --group dev --group numpyro
 	$(BIN)/python -m pytest -m numpyro
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
 	@echo "open build/docs/index.html"
 
+coverage: $(VENV)/.dev
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not long" --cov --cov-report=term --cov-report=html
+
+lint: $(VENV)/.dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pre-commit run --all-files
+
+hooks: $(VENV)/.dev
+	$(BIN)/pre-commit install
+
+review: $(VENV)/.dev
+	$(INSTALL) --group dev --group review
+	$(BIN)/repo-review .
+
+dist-check: $(VENV)/.dev
+	$(INSTALL) --group dev --group dist
+	$(BIN)/python -m tests.support.dist_check
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 bench-mixing: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --editable ".[dev,bench]"
+	$(INSTALL) --group dev --group bench
 	$(BIN)/python -m benchmarks mixing cgm20
 
 bench-scale: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --editable ".[dev,bench]"
+	$(INSTALL) --group dev --group bench
 	$(BIN)/python -m benchmarks scale
 
 clean:
-	rm -rf $(VENV) build dist demo-output bench-output paper-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .nox build dist demo-output bench-output paper-output
+	rm -rf .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .rumdl_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

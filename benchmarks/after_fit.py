@@ -48,7 +48,7 @@ def many_trees(h: float) -> Posterior:
     repeated = {name: np.tile(stat, (1, 5)) for name, stat in posterior.info.stats.items()}
     info = replace(posterior.info, stats=repeated)
     whole = Posterior(
-        draws, info, posterior.preprocessing, posterior.settings, training=posterior.training
+        draws, info, posterior.preprocessing, posterior.configuration, training=posterior.training
     )
     return whole.monitored_at(data.data[:20])
 
@@ -73,7 +73,7 @@ def run(console: Console) -> Iterator[tuple[str, str, str, bool | None]]:
             0, 0.3, (N_ROWS, data.shape[1])
         )
         posterior.predict_mean(rows[:300])
-        wall, processor = seconds(lambda p=posterior, r=rows: p.predict_mean(r))
+        wall, processor = seconds(lambda p=posterior, r=rows: p.predict_mean(r, n_jobs=-1))
         leaves = f"{name} splits, {posterior.n_leaves.mean():.1f} leaves"
         table.add_row(f"predict {N_ROWS} rows, {leaves}", f"{wall:.1f}", f"{processor:.1f}")
         yield (

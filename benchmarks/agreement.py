@@ -9,15 +9,16 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from hamiltree.datasets.paper import Split
 from hamiltree.diagnostics import bulk_ess, rank_rhat
+from hamiltree.methods.base import Configuration
 from hamiltree.posterior import Posterior
 from hamiltree.preprocess import learn
 from hamiltree.run import Chains, Problem
-from hamiltree.settings import Settings
 from hamiltree.verdict import number
 
 from .data import is_regression
@@ -87,7 +88,7 @@ def points_of(split: Split) -> np.ndarray:
 
 
 def measure(
-    split: Split, settings: Settings, seconds: float, *, standardize: bool
+    split: Split, settings: Configuration[Any], seconds: float, *, standardize: bool
 ) -> Outcome | str:
     """Run ten chains for so long; what they made, or why nothing."""
     classes = None if is_regression(split.name) else np.unique(split.y)
@@ -99,7 +100,7 @@ def measure(
     problem = Problem(scale.to_unit(split.X), coded, 0 if classes is None else len(classes))
     lengths = {"n_chains": N_CHAINS, "n_jobs": N_THREADS}
     spent, adapting = 0.0, 0
-    if settings.method != "cgm":
+    if settings.method.name != "cgm":
         with Chains(problem, settings, **lengths, n_warmup=MAX_ADAPTING, seed=0) as pilot:
             spent = _advance_for(pilot, PILOT * seconds)
         expected = int(pilot.done * ADAPTING * seconds / spent)

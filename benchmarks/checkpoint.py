@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from hamiltree import BayesianTreeClassifier, checkpoint
-from hamiltree.core.record import SCALARS, Block
+from hamiltree.core.tree.record import SCALARS, Piece
 from hamiltree.keeper import MAX_SHARE, Keeper
+from hamiltree.methods import HMCDF
 from hamiltree.run import Problem, sample
-from hamiltree.settings import Settings
 from hamiltree.snapshot import Snapshot
 
 MAX_OVERHEAD = 0.02
@@ -54,7 +54,7 @@ def share_of_a_run(folder: Path) -> tuple[float, Timed, int]:
     rng = np.random.default_rng(0)
     columns = rng.random((5, 500))
     y = (columns[0] > 0.5).astype(np.int64) + (columns[1] > 0.7)
-    problem, settings = Problem(columns, y, 3), Settings()
+    problem, settings = Problem(columns, y, 3), HMCDF().configured()
     lengths = {"n_chains": 4, "n_warmup": 500, "n_jobs": 2, "seed": 1, "progress": False}
     pilot = 500
     sample(problem, settings, **lengths, n_draws=1)  # compiled code is loaded
@@ -71,7 +71,7 @@ def large_run() -> Snapshot:
     """Draws of the size of a very long run."""
     nodes = (2 * N_LEAVES - 1) * N_DRAWS
     rng = np.random.default_rng(0)
-    piece = Block(
+    piece = Piece(
         filled=np.array([N_DRAWS, nodes, nodes // 2, N_LEAVES * N_DRAWS]),
         n_nodes=np.full(N_DRAWS, 2 * N_LEAVES - 1),
         size=np.ones(nodes, np.int32),

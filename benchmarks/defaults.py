@@ -25,6 +25,7 @@ from sklearn.model_selection import train_test_split
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.datasets import load_bcw, make_cgm
 from hamiltree.experiments.measures import predictive_measures
+from hamiltree.methods import HMCDF
 
 from .data import read_packaged
 from .markdown import Claim, Report, table
@@ -39,9 +40,9 @@ CHOICES: dict[str, dict[str, Any]] = {
     "h = .03": {"h": 0.03},
     "h = .1": {"h": 0.1},
     "h auto": {"h": "auto"},
-    "h auto, each feature": {"h": "auto", "h_by_feature": True},
+    "h auto, each feature": {"h": "auto", "method": HMCDF(h_by_feature=True)},
     "h learned": {"h": "learn"},
-    "h learned, each feature": {"h": "learn", "h_by_feature": True},
+    "h learned, each feature": {"h": "learn", "method": HMCDF(h_by_feature=True)},
     "h learned, split .95, 1": {"h": "learn", "alpha_split": 0.95, "beta_split": 1.0},
     "split .95, 1": {"h": 0.01, "alpha_split": 0.95, "beta_split": 1.0},
     "split .95, .5": {"h": 0.01, "alpha_split": 0.95, "beta_split": 0.5},

@@ -15,10 +15,22 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from hamiltree.core import buffers, nodes
-from hamiltree.core.buffers import CLASSES, COLLAPSED, MEANS
-from hamiltree.core.jit import kernel
-from hamiltree.core.likelihoods import log_likelihood
+from hamiltree.core.backend.jit import kernel
+from hamiltree.core.soft import target
+from hamiltree.core.soft.data import (
+    CLASSES,
+    COLLAPSED,
+    MEANS,
+    Work,
+    aligned_zeros,
+    make_data,
+    make_leaf_prior,
+    make_work,
+)
+from hamiltree.core.soft.target import GRADIENT, Model, make_model
+from hamiltree.core.tree.nodes import Tree, empty_tree, relink
+from hamiltree.core.tree.priors import make_tree_prior
+from hamiltree.core.tree.routing import BLOCK
 
 ROWS = (105, 800, 5_000, 100_000, 1_000_000)
 FAMILIES = {
@@ -53,7 +65,9 @@ _INPUTS = (
     "alpha",
 )
 _FLOATS = ("sigma", "mu_mean", "mu_sd", "h")
-_BUFFERS = ("psi", "reach", "adjoint", "slope", "d_threshold", "d_value", "d_sigma")
+_BUFFERS = {"psi": BLOCK, "reach": BLOCK, "adjoint": 8 * BLOCK, "slope": 2 * BLOCK}
+_BUFFERS |= dict.fromkeys(("d_threshold", "d_value", "d_sigma"), 1)
+"""Floats a node."""
 
 
 class _Problem(ctypes.Structure):
@@ -68,11 +82,11 @@ class _Problem(ctypes.Structure):
 
 
 @kernel
-def evaluate(times, family, data, leaf_prior, h, tree, work):
+def evaluate(times, model, tree, work):
     """What peer_evaluate does, with our likelihood."""
     total = 0.0
     for t in range(times):
-        total = log_likelihood(family, data, leaf_prior, h, tree, work, np.bool_(True))
+        total = target.evaluate(model, model.family, tree, work, GRADIENT)
         if t + 1 < times:
             tree.threshold[0] += 1e-9 if t % 2 == 0 else -1e-9
     return total
@@ -92,16 +106,26 @@ def build_peer(folder: Path) -> Callable[..., float] | None:
     return function
 
 
-def make_problem(family: int, n_rows: int) -> tuple[Any, ...]:
-    """Arguments of ``log_likelihood`` but the last, for random data and a five-leaf tree."""
+def make_problem(family: int, n_rows: int) -> tuple[Model, Tree, Work]:
+    """As a chain has them, for random data and a five-leaf tree."""
     rng = np.random.default_rng(n_rows)
     columns = rng.random((N_FEATURES, n_rows))
     n_classes = N_CLASSES if family == CLASSES else 0
     y = rng.integers(n_classes, size=n_rows) if n_classes else rng.normal(size=n_rows)
-    data = buffers.make_data(columns, y, n_classes)
-    leaf_prior = buffers.LeafPrior(np.ones(n_classes), 0.0, 1.0, 1.5, 1.5)
+    data = make_data(columns, y, n_classes)
+    leaf_prior = make_leaf_prior(np.ones(n_classes), (0.0, 1.0), (1.5, 1.5))
     max_leaves = 256  # the default: scratch space as in a run
-    tree = nodes.empty_tree(max_leaves, 0)
+    prior = make_tree_prior(
+        N_FEATURES,
+        alpha_split=0.95,
+        beta_split=1.0,
+        min_leaves=1,
+        max_leaves=max_leaves,
+        tau_prior=(1.0, 1.0),
+        feature_prior=None,
+        weight_prior=1.0,
+    )
+    tree = empty_tree(max_leaves, 0)
     tree.n_nodes[0] = len(SIZE)
     for name, values in (
         ("size", SIZE),
@@ -111,14 +135,15 @@ def make_problem(family: int, n_rows: int) -> tuple[Any, ...]:
     ):
         getattr(tree, name)[: len(SIZE)] = values
     tree.sigma[0] = SIGMA
-    nodes.relink(tree)
-    work = buffers.make_work(data, max_leaves, n_classes, 0, family)
-    return family, data, leaf_prior, np.full(N_FEATURES, H), tree, work
+    relink(tree)
+    work = make_work(data, max_leaves, n_classes, 0, family)
+    h, nowhere = np.full(N_FEATURES, H), np.zeros(0)
+    return make_model(family, data, prior, leaf_prior, h, 1.0, nowhere, work), tree, work
 
 
-def peer_problem(arguments: tuple[Any, ...]) -> tuple[_Problem, dict[str, np.ndarray]]:
+def peer_problem(model: Model, tree: Tree) -> tuple[_Problem, dict[str, np.ndarray]]:
     """The same for the peer, with buffers of its own; keep the arrays alive while it is in use."""
-    family, data, leaf_prior, _, tree, work = arguments
+    data, leaf_prior = model.data, model.leaf_prior
     n = len(SIZE)
     arrays = {
         "columns": data.columns,
@@ -132,9 +157,9 @@ def peer_problem(arguments: tuple[Any, ...]) -> tuple[_Problem, dict[str, np.nda
         "value": tree.value[:n].copy(),
         "alpha": leaf_prior.class_prior,
     }
-    arrays |= {name: buffers.aligned_zeros(*getattr(work, name).shape) for name in _BUFFERS}
+    arrays |= {name: aligned_zeros(n * floats) for name, floats in _BUFFERS.items()}
     problem = _Problem(
-        family=family,
+        family=model.family,
         n_rows=data.n_rows,
         padded=data.columns.shape[1],
         n_nodes=n,
@@ -149,12 +174,17 @@ def peer_problem(arguments: tuple[Any, ...]) -> tuple[_Problem, dict[str, np.nda
     return problem, arrays
 
 
-def check_equal(ours: float, theirs: float, work: Any, arrays: dict[str, np.ndarray]) -> None:
+def check_equal(ours: float, theirs: float, work: Work, arrays: dict[str, np.ndarray]) -> None:
     """Both must give the same numbers, up to the order of their sums."""
     n = len(SIZE)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
-    for name in ("d_threshold", "d_value", "d_sigma"):
-        mine, other = getattr(work, name)[:n], arrays[name][:n]
+    derivatives = {
+        "d_threshold": work.d_threshold[0, :n],
+        "d_value": work.d_value[0, :n],
+        "d_sigma": work.d_sigma[:1],
+    }
+    for name, mine in derivatives.items():
+        other = arrays[name][: len(mine)]
         # Derivatives are sums over all rows of both signs: relative to the log-likelihood.
         np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9 * abs(ours), err_msg=name)
 
@@ -201,13 +231,13 @@ def _run(
     for name, family in FAMILIES.items():
         ratios, cost, peer_cost = {}, {}, {}
         for n_rows in ROWS:
-            arguments = make_problem(family, n_rows)
+            arguments = model, tree, work = make_problem(family, n_rows)
             ours = lambda times, a=arguments: evaluate(times, *a)  # noqa: E731
             theirs = None
             if peer is not None:
-                problem, arrays = peer_problem(arguments)
+                problem, arrays = peer_problem(model, tree)
                 theirs = lambda times, p=problem: peer(ctypes.byref(p), times)  # noqa: E731
-                check_equal(ours(1), theirs(1), arguments[-1], arrays)
+                check_equal(ours(1), theirs(1), work, arrays)
             mine, other = time_pair(ours, theirs)
             ratios[n_rows] = mine / other
             cost[n_rows], peer_cost[n_rows] = mine / n_rows, other / n_rows

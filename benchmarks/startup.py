@@ -1,4 +1,8 @@
-"""Seconds from a bare interpreter to a fitted tree: first ever (compiling), and later ones."""
+"""Seconds from a bare interpreter to a fitted tree: first ever (compiling), and later ones.
+
+Each first fit runs in a process of its own with an empty cache; then all of them, one after the
+other, share one cache.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,21 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-MAX_COLD_SECONDS = 45.0
-MAX_WARM_SECONDS = 3.0
+MAX_COLD_SECONDS = 25.0
+MAX_ALL_SECONDS = 90.0
+MAX_WARM_SECONDS = 2.0
+MAX_IMPORT_SECONDS = 1.2
 WARM_RUNS = 3
+
+FITS = {
+    "classification": ("BayesianTreeClassifier", {}),
+    "regression, learned h": ("BayesianTreeRegressor", {}),
+    "classification, h=0": ("BayesianTreeClassifier", {"h": 0}),
+    "hmc-dfi": ("BayesianTreeClassifier", {"method": "hmc-dfi"}),
+    "cgm": ("BayesianTreeClassifier", {"method": "cgm"}),
+    "wu": ("BayesianTreeClassifier", {"method": "wu"}),
+    "smc": ("BayesianTreeClassifier", {"method": "smc"}),
+}
 
 SCRIPT = """
 import sys, warnings
@@ -24,17 +40,19 @@ import hamiltree
 rng = np.random.default_rng(0)
 X = rng.random((150, 4))
 signal = X[:, 0] > 0.5
-estimator = getattr(hamiltree, sys.argv[1])
-y = signal.astype(int) if "Classifier" in sys.argv[1] else signal + 0.1 * rng.normal(size=150)
-estimator(n_warmup=100, n_draws=100, n_jobs=2, random_state=0, progress=False).fit(X, y)
+estimator, parameters = sys.argv[1], eval(sys.argv[2])
+y = signal.astype(int) if "Classifier" in estimator else signal + 0.1 * rng.normal(size=150)
+getattr(hamiltree, estimator)(
+    n_draws=100, n_jobs=2, random_state=0, progress=False, **parameters
+).fit(X, y)
 """
 
 
-def seconds_to_fit(estimator: str, cache: str) -> float:
-    """Wall time of a fresh interpreter that imports, fits 150 rows and ends."""
+def seconds_of(program: str, *arguments: str, cache: str) -> float:
+    """Wall time of a fresh interpreter that runs a program and ends."""
     start = time.perf_counter()
     subprocess.run(
-        [sys.executable, "-c", SCRIPT, estimator],
+        [sys.executable, "-c", program, *arguments],
         env={**os.environ, "NUMBA_CACHE_DIR": cache},
         check=True,
         stdout=subprocess.DEVNULL,
@@ -44,29 +62,45 @@ def seconds_to_fit(estimator: str, cache: str) -> float:
 
 def run(console: Console) -> list[tuple[str, str, str, bool | None]]:
     """Print the table; return (claim, measured, goal, met)."""
-    table = Table(title="import hamiltree and fit 150 rows, 4 chains x 200 iterations")
-    for heading in ("estimator", "first ever, s", f"later, s (median of {WARM_RUNS})"):
+    table = Table(title="import hamiltree and fit 150 rows, 4 chains")
+    for heading in ("fit", "first ever, s", "after those above, s", f"later, s ({WARM_RUNS} runs)"):
         table.add_column(heading)
     claims = []
-    for estimator in ("BayesianTreeClassifier", "BayesianTreeRegressor"):
-        # An empty cache for each: the second estimator must not profit from the first.
-        with tempfile.TemporaryDirectory() as cache:
-            cold = seconds_to_fit(estimator, cache)
-            warm = statistics.median(seconds_to_fit(estimator, cache) for _ in range(WARM_RUNS))
-        table.add_row(estimator, f"{cold:.1f}", f"{warm:.2f}")
-        claims += [
-            (
-                f"{estimator}: cold first fit, compilation included",
-                f"{cold:.1f} s",
-                f"<= {MAX_COLD_SECONDS:.0f} s",
-                cold <= MAX_COLD_SECONDS,
-            ),
-            (
-                f"{estimator}: warm import and small fit",
-                f"{warm:.2f} s",
-                f"<= {MAX_WARM_SECONDS:.0f} s",
-                warm <= MAX_WARM_SECONDS,
-            ),
-        ]
+    together = 0.0
+    with tempfile.TemporaryDirectory() as shared:
+        for name, (estimator, parameters) in FITS.items():
+            given = (SCRIPT, estimator, repr(parameters))
+            with tempfile.TemporaryDirectory() as cache:
+                cold = seconds_of(*given, cache=cache)
+            added = seconds_of(*given, cache=shared)
+            together += added
+            warm = statistics.median(seconds_of(*given, cache=shared) for _ in range(WARM_RUNS))
+            table.add_row(name, f"{cold:.1f}", f"{added:.1f}", f"{warm:.2f}")
+            for what, measured, limit in (
+                ("first fit, compilation included", cold, MAX_COLD_SECONDS),
+                ("warm import and small fit", warm, MAX_WARM_SECONDS),
+            ):
+                claims.append(
+                    (f"{name}: {what}", f"{measured:.1f} s", f"<= {limit:g} s", measured <= limit)
+                )
+        loading = statistics.median(
+            seconds_of("import hamiltree", cache=shared) for _ in range(WARM_RUNS)
+        )
+    claims.append(
+        (
+            "all first fits, one after the other",
+            f"{together:.1f} s",
+            f"<= {MAX_ALL_SECONDS:g} s",
+            together <= MAX_ALL_SECONDS,
+        )
+    )
+    claims.append(
+        (
+            "import hamiltree",
+            f"{loading:.2f} s",
+            f"<= {MAX_IMPORT_SECONDS:g} s",
+            loading <= MAX_IMPORT_SECONDS,
+        )
+    )
     console.print(table)
     return claims

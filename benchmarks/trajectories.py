@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 from rich.console import Console
 
@@ -13,7 +12,7 @@ from hamiltree.samplers.rjhmc import INFORMED_NUTS_DEPTH
 
 from .agreement import N_CHAINS, N_THREADS, Outcome, measure
 from .markdown import Claim, Report, table
-from .mixing import paper_samplers
+from .mixing import paper_samplers, with_fields
 
 SECONDS = float(os.environ.get("HAMILTREE_BENCH_SECONDS", "4"))
 DEPTHS = (2, 3, 4, 5, 6, 10)
@@ -40,7 +39,7 @@ def run(console: Console) -> list[Claim]:
             speeds = {}
             for depth in DEPTHS:
                 with console.status(f"{data}: {name}, depth {depth}"):
-                    given = replace(settings, max_nuts_depth=depth)
+                    given = with_fields(settings, max_nuts_depth=depth)
                     found = measure(split, given, SECONDS, standardize=False)
                 speeds[depth] = found.speed[-1] if isinstance(found, Outcome) else 0.0
             rows.append((data, *(f"{speed:,.1f}" for speed in speeds.values())))

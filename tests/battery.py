@@ -9,8 +9,8 @@ import numpy as np
 
 from hamiltree.draws import Draws
 from hamiltree.run import Problem, sample
-from hamiltree.settings import Settings
 
+from .configuring import configured, usable
 from .reference.exact import BALANCED
 from .reference.model import Shape, Toy
 
@@ -70,7 +70,7 @@ def run_toy(
         **CONFIGURATIONS[configuration],
         **overrides,
     }
-    settings = Settings(method=method, h=h, **options)  # type: ignore[arg-type]
+    settings = configured(method, **usable(method, {"h": h, **options}))
     columns = np.ascontiguousarray(toy.X.T)
     draws, info = sample(
         Problem(columns, toy.y, toy.n_classes),

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from hamiltree.core.buffers import CLASSES, LeafPrior, Work, make_data, make_work
-from hamiltree.core.nodes import Tree, empty_tree, grow, n_leaves, nth_leaf
-from hamiltree.core.priors import make_tree_prior
-from hamiltree.core.target import Model, make_model
+from hamiltree.core.soft.data import (
+    ADJOINT,
+    CLASSES,
+    Work,
+    aligned_zeros,
+    make_data,
+    make_leaf_prior,
+    make_work,
+)
+from hamiltree.core.soft.target import Model, make_model
+from hamiltree.core.tree.nodes import LEAF, Tree, empty_tree, grow, n_leaves, nth_kind
+from hamiltree.core.tree.priors import make_tree_prior
 
 from .reference.model import Prior, from_flat
 from .reference.model import Tree as ReferenceTree
@@ -28,7 +36,7 @@ PRIOR = Prior(
 def random_tree(rng: np.random.Generator, n_features: int, n_splits: int, oblique: bool) -> Tree:
     tree = empty_tree(MAX_LEAVES, n_features if oblique else 0)
     for _ in range(n_splits):
-        node = nth_leaf(tree, int(rng.integers(n_leaves(tree))))
+        node = nth_kind(tree, LEAF, int(rng.integers(n_leaves(tree))))
         grow(tree, node)
         tree.threshold[node] = rng.uniform(0.05, 0.95)
         if oblique:
@@ -98,8 +106,15 @@ def random_model(
         feature_prior=None,
         weight_prior=PRIOR.weight,
     )
-    leaf_prior = LeafPrior(np.full(n_classes, 0.7), *PRIOR.mu, *PRIOR.sigma)
+    leaf_prior = make_leaf_prior(np.full(n_classes, 0.7), PRIOR.mu, PRIOR.sigma)
     softness = np.broadcast_to(np.asarray(h, float), n_features).copy()
     centre = rng.uniform(0.2, 0.8, n_features) if centred else np.zeros(0)
-    model = make_model(family, data, prior, leaf_prior, softness, power, centre, tree, work)
+    model = make_model(family, data, prior, leaf_prior, softness, power, centre, work)
     return model, work, X, y
+
+
+def with_room(work: Work, n_routed: int) -> Work:
+    """The same scratch with room to keep the routing of so many nodes."""
+    stride = int(ADJOINT) + work.n_adjoints + 2 * n_routed
+    rows = aligned_zeros(stride, work.rows.shape[1])
+    return work._replace(rows=rows, stride=stride, n_routed=n_routed)

@@ -9,7 +9,8 @@ import numpy as np
 from hamiltree.draws import Draws, RunInfo, TrainingData
 from hamiltree.posterior import Posterior
 from hamiltree.preprocess import Preprocessing
-from hamiltree.settings import Settings
+
+from .configuring import changed, configured
 
 P = 4
 """Used columns; a constant column stands before the last of them."""
@@ -126,7 +127,7 @@ def fake_posterior(seed: int = 0, *, n_training: int = 0, **options: object) -> 
         draws,
         fake_info(draws.n_chains, draws.n_draws),
         fake_preprocessing(n_classes),
-        Settings(method=method, h=float(draws.h[0])),
+        configured(method, h=None if method in ("cgm", "wu", "smc") else float(draws.h[0])),
         provenance={"n_warmup": 500, "seed": 7},
         training=fake_training(n_training, n_classes, seed) if n_training else None,
     )
@@ -136,7 +137,7 @@ def with_learned_h(posterior: Posterior, n_columns: int, seed: int = 0) -> Poste
     """The same trees, each with an h of its own: one (``n_columns`` 1), or one a column."""
     trees = posterior.weights.size
     h = np.random.default_rng(seed).uniform(0.01, 0.2, size=(trees, n_columns))
-    settings = replace(posterior.settings, h="learn", h_by_feature=n_columns > 1)
+    settings = changed(posterior.configuration, h="learn", h_by_feature=n_columns > 1)
     return Posterior(
         replace(posterior.draws, h=h), posterior.info, posterior.preprocessing, settings,
         provenance=posterior.provenance, training=posterior.training,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from hamiltree.core import hard_moves
-from hamiltree.core.hard_moves import HardModel, HardState
+from hamiltree.core.hard.moves import HardModel, HardState, log_marginal, settle
+from hamiltree.core.hard.shapes import log_tree_prior
 from hamiltree.core.predict import forest_of, tree_predictions
 from hamiltree.draws import Draws, RunInfo
+from hamiltree.methods.base import Configuration
 from hamiltree.run import Problem, sample
 from hamiltree.samplers.hard import make_state
-from hamiltree.settings import Settings
 
+from .configuring import configured, usable
 from .reference.enumerate_hard import HardPrior, Label, Leaves, Toy, labels_of
 from .reference.simulate_hard import depth, draw_tree, n_leaves, splits
 from .reference.stats import MeanTest, TotalVariation, compare_means, total_variation
@@ -36,9 +39,9 @@ def make_toy(kind: str, leaves: str, *, max_leaves: int = 4, **prior: object) ->
     return Toy(ROWS, CLASSES if leaves == "classes" else TARGET, settings, LEAVES[leaves])
 
 
-def settings_of(toy: Toy, **overrides: object) -> Settings:
+def settings_of(toy: Toy, **overrides: object) -> Configuration[Any]:
     prior, leaves = toy.prior, toy.leaves
-    options: dict[str, object] = {
+    options: dict[str, Any] = {
         "method": "wu" if prior.kind == "wu" else "cgm",
         "rule_prior": "uniform" if prior.kind == "wu" else prior.kind,
         "alpha_split": prior.alpha_split,
@@ -58,7 +61,8 @@ def settings_of(toy: Toy, **overrides: object) -> Settings:
         "triples": 2,
         **overrides,
     }
-    return Settings(**options)  # type: ignore[arg-type]
+    method = options.pop("method")
+    return configured(method, **usable(method, options))
 
 
 def run_hard(
@@ -112,9 +116,7 @@ def assert_known(model: HardModel, state: HardState) -> None:
     fresh = make_state(model)
     for mine, theirs in zip(fresh.tree, state.tree, strict=True):
         mine[...] = theirs
-    assert hard_moves.settle(
-        model, fresh.tree, fresh.cells, 0, np.nan, fresh.spare, fresh.rule_work
-    )
+    assert settle(model, fresh.tree, fresh.cells, 0, np.nan, fresh.spare, fresh.rule_work)
     n = int(state.tree.n_nodes[0])
     leaf = state.tree.size[:n] == 1
     for name in ("start", "stop", "stats", "part", "can_split"):
@@ -124,11 +126,9 @@ def assert_known(model: HardModel, state: HardState) -> None:
     for i in range(n):
         a, b = fresh.cells.start[i], fresh.cells.stop[i]
         assert set(fresh.cells.rows[a:b]) == set(state.cells.rows[a:b])
+    np.testing.assert_allclose(log_marginal(model, fresh.tree, fresh.cells), state.log_like[0])
     np.testing.assert_allclose(
-        hard_moves.log_marginal(model, fresh.tree, fresh.cells), state.log_like[0]
-    )
-    np.testing.assert_allclose(
-        hard_moves.log_tree_prior(model.shape, fresh.tree, fresh.cells), state.log_prior[0]
+        log_tree_prior(model.shape, fresh.tree, fresh.cells), state.log_prior[0]
     )
 
 

@@ -6,15 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hamiltree.core import bins, informed
-from hamiltree.core.buffers import CLASSES
-from hamiltree.core.nodes import Tree, copy_tree, empty_tree
-from hamiltree.core.proposed_rules import draw_weighed, put_rule, weigh
-from hamiltree.core.scan_rows import find_rows
-from hamiltree.core.scan_scores import fill_known_tables
-from hamiltree.samplers.rjhmc import RJHMC
-from hamiltree.settings import Settings
+from hamiltree.core.backend import row_threads
+from hamiltree.core.moves.propose import NAMES, propose_informed
+from hamiltree.core.scan import bins
+from hamiltree.core.scan.data import CLASS_COUNTS
+from hamiltree.core.scan.data import Scan as CompiledScan
+from hamiltree.core.scan.proposals import Proposals, draw_weighed, put_rule, weigh
+from hamiltree.core.scan.scores import fill_known_tables
+from hamiltree.core.tree.nodes import Tree, copy_tree, empty_tree
+from hamiltree.samplers import rjhmc
+from hamiltree.samplers.rjhmc import RJHMC, RJHMCChain
 
+from .configuring import configured, usable
 from .core_trees import MAX_LEAVES, random_tree, to_reference
 from .reference.model import Prior
 from .reference.model import Tree as ReferenceTree
@@ -40,7 +43,7 @@ BACK = {"grow": "prune", "prune": "grow", "insert": "delete", "delete": "insert"
 class Bench:
     """A chain whose moves are called one by one."""
 
-    chain: object
+    chain: RJHMCChain
     X: np.ndarray
     y: np.ndarray
     n_classes: int
@@ -71,31 +74,31 @@ class Bench:
         y = rng.integers(0, n_classes, N_ROWS) if n_classes else rng.normal(size=N_ROWS)
         if separable:
             y = (X[:, 2] > np.median(X[:, 2])).astype(np.int64)
-        settings = Settings(
-            method=method,
-            h=h,
-            alpha_split=prior.alpha_split,
-            beta_split=prior.beta_split,
-            min_leaves=prior.min_leaves,
-            max_leaves=prior.max_leaves,
-            tau_prior=prior.tau,
-            feature_prior=tuple(prior.feature or ()),
-            weight_prior=prior.weight,
-            class_prior=prior.classes,
-            mu_prior=prior.mu,
-            likelihood_power=POWER,
-        )
+        values = {
+            "h": h,
+            "alpha_split": prior.alpha_split,
+            "beta_split": prior.beta_split,
+            "min_leaves": prior.min_leaves,
+            "max_leaves": prior.max_leaves,
+            "tau_prior": prior.tau,
+            "feature_prior": tuple(prior.feature or ()),
+            "weight_prior": prior.weight,
+            "class_prior": prior.classes,
+            "mu_prior": prior.mu,
+            "likelihood_power": POWER,
+        }
+        settings = configured(method, **usable(method, values))
         sampler = RJHMC.build(np.ascontiguousarray(X.T), y, n_classes, settings, 0)
         max_bins = sampler.scan_data.grid.shape[1]
         return cls(sampler.start(rng), X, y, n_classes, method, h, prior, rng, max_bins)
 
     @property
-    def model(self):
-        return self.chain.state.scan_model
+    def proposals(self) -> Proposals:
+        return self.chain.state.proposals
 
     @property
-    def work(self):
-        return self.chain.state.scan_work
+    def compiled(self) -> CompiledScan:
+        return self.proposals.scan
 
     def tree(self, n_splits: int) -> Tree:
         """A random tree, and the tables for its sigma."""
@@ -105,8 +108,8 @@ class Bench:
         return tree
 
     def use(self, tree: Tree) -> None:
-        if self.model.leaf != CLASSES:
-            fill_known_tables(self.model, self.work, tree.sigma[0])
+        if self.compiled.model.leaf != CLASS_COUNTS:
+            fill_known_tables(self.compiled, tree.sigma[0])
 
     def scan(self, tree: Tree) -> Scan:
         sigma = float(tree.sigma[0])
@@ -114,25 +117,25 @@ class Bench:
 
     def propose(self, move: str, tree: Tree, mode: int) -> tuple[Tree, float]:
         new = copy_of(tree)
-        number = informed.NAMES.index(move)
-        log_q = informed.propose_informed(self.model, self.work, tree, new, number, mode, self.rng)
+        number = NAMES.index(move)
+        log_q = propose_informed(self.proposals, tree, new, number, mode, self.rng)
         return new, float(log_q)
 
     def weigh(self, tree: Tree, node: int, left: int, right: int, mode: int, rule_of: int):
         """(log of all weight, log density of the rule of ``rule_of``) of a scan of a node."""
-        find_rows(self.model, self.work, tree, node)
-        return weigh(self.model, self.work, tree, rule_of, left, right, mode)
+        return weigh(self.proposals, tree, node, rule_of, left, right, mode)
 
     def draw(self, tree: Tree, node: int, mode: int) -> float:
         """Give a node a rule drawn from the last scan; its log density."""
-        log_density = draw_weighed(self.model, self.work, mode, self.rng)
-        put_rule(self.work, tree, node)
+        log_density = draw_weighed(self.proposals, mode, self.rng)
+        put_rule(self.compiled, tree, node)
         return log_density
 
 
 def make_binned(monkeypatch, max_bins: int) -> None:
     """Have columns binned however few the rows are, with so many bins at most."""
-    monkeypatch.setattr(bins, "BINNED_ROWS", 0)
+    for module in (row_threads, rjhmc):
+        monkeypatch.setattr(module, "BINNED_ROWS", 0)
     monkeypatch.setattr(bins, "MAX_BINS", max_bins)
 
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, chains, checkpoint, keeper
 
+from .configuring import parameters
 from .resuming import METHODS, arrays_of, data_of, same_arrays
 
 ESTIMATORS = {"classification": BayesianTreeClassifier, "regression": BayesianTreeRegressor}
@@ -33,10 +34,10 @@ MOST_OF_A_LIFE = 0.4
 
 
 def estimator_of(kind: str, task: str, seed: int) -> Any:
-    parameters = {**METHODS[kind], "n_chains": 2, "max_leaves": 6, "n_jobs": 2}
+    given = parameters(**METHODS[kind], n_chains=2, max_leaves=6, n_jobs=2)
     if kind == "smc":
-        return ESTIMATORS[task](**parameters, n_draws=3000, random_state=seed)
-    return ESTIMATORS[task](**parameters, n_warmup=120, n_draws=1080, random_state=seed)
+        return ESTIMATORS[task](**given, n_draws=3000, random_state=seed)
+    return ESTIMATORS[task](**given, n_warmup=120, n_draws=1080, random_state=seed)
 
 
 def hurry(block: int) -> None:

@@ -24,9 +24,9 @@ from scipy import stats
 
 from hamiltree.draws import Draws, softness
 from hamiltree.run import Problem, sample
-from hamiltree.settings import Settings
 
 from .battery import CONFIGURATIONS
+from .configuring import configured, usable
 from .reference.exact_learned import h_prior
 from .reference.model import Prior, from_flat, leaves, phi, sample_sigma, sample_tree, sample_y
 from .reference.stats import sbc_rank, sbc_uniformity
@@ -130,16 +130,16 @@ def replicate(
         truth["prediction"] = float(at_new @ [leaf.mu for leaf in leaves(tree)])
     draws, _ = sample(
         Problem(np.ascontiguousarray(X.T), y, case.n_classes),
-        Settings(
-            method=case.method,
+        configured(
+            case.method,
             h=case.h,
-            h_by_feature=case.by_feature,
+            **({"h_by_feature": True} if case.by_feature else {}),
             h_prior=PRIOR_OF_H,
             alpha_split=PRIOR.alpha_split,
             beta_split=PRIOR.beta_split,
             max_leaves=PRIOR.max_leaves,
             sigma_prior=PRIOR.sigma,
-            **CONFIGURATIONS[case.configuration],
+            **usable(case.method, CONFIGURATIONS[case.configuration]),
         ),
         n_chains=2,
         n_warmup=300,

@@ -8,9 +8,11 @@ import numpy as np
 from scipy import stats
 
 from hamiltree.core.predict import forest_of, most_likely_leaf
+from hamiltree.methods import SMC
+from hamiltree.methods.base import Configuration
 from hamiltree.run import Problem, sample
-from hamiltree.settings import Settings
 
+from .configuring import configured
 from .reference.enumerate_smc import Exact, TinyProblem
 
 PROPOSALS = ("prior", "empirical", "posterior")
@@ -18,8 +20,8 @@ RESAMPLINGS = ("systematic", "multinomial")
 Z_LIMIT = 4.0  # two-sided rate 6e-5
 
 
-def settings_of(problem: TinyProblem, **others) -> Settings:
-    return Settings(
+def settings_of(problem: TinyProblem, **others) -> Configuration[SMC]:
+    return configured(
         method="smc",
         alpha_split=problem.alpha_split,
         beta_split=problem.beta_split,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hamiltree.core.adaptation import (
+from hamiltree.core.soft.adaptation import (
     AVERAGER,
     COUNT,
     LOG_STEP,
@@ -16,22 +16,11 @@ from hamiltree.core.adaptation import (
     freeze,
     h_schedule,
     make_tuning,
+    restart_averager,
+    update_averager,
     window_masks,
     windows,
 )
-from hamiltree.core.adaptation import restart_averager as restart_averager_part
-from hamiltree.core.adaptation import update_averager as update_averager_part
-from hamiltree.core.jit import kernel
-
-
-@kernel
-def restart_averager(averager, step):
-    restart_averager_part(averager, step)
-
-
-@kernel
-def update_averager(averager, accept_stat, target):
-    update_averager_part(averager, accept_stat, target)
 
 
 def test_windows_of_500_are_those_of_stan():
@@ -91,15 +80,10 @@ def test_sizes_that_were_never_adapted_take_the_nearest():
     assert (untouched.frozen > 0).all()
 
 
-@kernel
-def close_window(tuning):
-    end_window(tuning)
-
-
 def test_masses_come_from_the_moves_of_the_window():
     tuning = make_tuning(4)
     tuning.squares[0, 1], tuning.moves[0, 1] = 200.0, 400.0
-    close_window(tuning)
+    end_window(tuning)
     assert tuning.scale[0, 1] == pytest.approx((200.0 + 5e-3) / 405.0)
     assert tuning.scale[1, 1] == 1.0  # nothing seen, nothing changed
     assert tuning.moves.sum() == 0

@@ -9,10 +9,19 @@ import pandas
 import pytest
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
-from hamiltree.parameters import expected_leaves
+from hamiltree.methods import HMCDF, METHODS
+from hamiltree.methods.common import expected_leaves
+
+from . import configuring
 
 SHORT = {"n_chains": 2, "n_warmup": 50, "n_draws": 30, "random_state": 7}
 ESTIMATORS = [BayesianTreeClassifier, BayesianTreeRegressor]
+
+
+def _of(values):
+    """Parameters of an estimator from these, some of which are the method's."""
+    given = {**SHORT, **values}
+    return configuring.parameters(**given) if given.get("method", "hmc-df") in METHODS else given
 
 
 def small_data():
@@ -79,60 +88,64 @@ MOVES = r"three probabilities \(grow, prune, stay\) that sum to 1"
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"method": "bart"}, "(?=.*'hmc-df')(?=.*'hmc-dfi').*Got 'bart'"),
-        ({"method": None}, "'method' parameter"),
+        ({"method": "bart"}, "(?=.*'hmc-df')(?=.*'hmc-dfi').*got 'bart'"),
+        ({"method": None}, "method must be one of"),
         ({"preset": "fast"}, "'paper'"),
         ({"moves": "wild"}, "'prior'"),
-        ({"h": -0.1}, r"'h' parameter .* must be a float in the range \[0"),
-        ({"h": float("inf")}, "'h' parameter"),
+        ({"h": -0.1}, "h must be a number of at least 0"),
+        ({"h": float("inf")}, "h must be a number of at least 0"),
         ({"h": 1e-12}, r"h must be 0 \(hard splits\) or at least 1e-09"),
-        ({"h_init": -1}, "'h_init' parameter"),
+        ({"h_init": -1}, "h_init must be a number of at least 0"),
         ({"move_probs": (0.5, 0.4, 0.2)}, "move_probs must be " + MOVES),
         ({"move_probs": (1.2, -0.1, -0.1)}, "move_probs must be " + MOVES),
         ({"move_probs": (0.5, 0.5)}, "move_probs must be " + MOVES),
         ({"move_probs": ("a", "b", "c")}, "move_probs must be " + MOVES),
         ({"move_probs": (0.5, 0.0, 0.5)}, "both grow and shrink, or neither"),
         ({"warmup_move_probs": (0.5, 0.4, 0.2)}, "warmup_move_probs must be " + MOVES),
-        ({"target_accept": 1.0}, "'target_accept' parameter"),
-        ({"alpha_split": 0.0}, "'alpha_split' parameter"),
-        ({"alpha_split": float("inf")}, "'alpha_split' parameter"),
-        ({"beta_split": -1.0}, "'beta_split' parameter"),
+        ({"target_accept": 1.0}, "target_accept must be a number above 0 and below 1"),
+        ({"alpha_split": 0.0}, "alpha_split must be a number above 0"),
+        ({"alpha_split": float("inf")}, "alpha_split must be"),
+        ({"beta_split": -1.0}, "beta_split must be a number of at least 0"),
         ({"tau_prior": (1.0, 0.0)}, "tau_prior must be two positive numbers"),
         ({"tau_prior": (1.0,)}, "tau_prior must be two positive numbers"),
         ({"feature_prior": [1.0, 2.0, 3.0]}, "feature_prior must be 2 positive numbers"),
         ({"feature_prior": [1.0, 0.0]}, "feature_prior must be 2 positive numbers"),
-        ({"weight_prior": 0}, "'weight_prior' parameter"),
+        ({"weight_prior": 0, "method": "hmc-dfi"}, "weight_prior must be a number above 0"),
         ({"min_leaves": 9, "max_leaves": 8}, "min_leaves=9 is larger than max_leaves=8"),
-        ({"n_draws": 0}, "'n_draws' parameter"),
-        ({"n_chains": 2.5}, "'n_chains' parameter"),
-        ({"n_warmup": -1}, "'n_warmup' parameter"),
+        ({"n_draws": 0}, "n_draws must be an integer of at least 1"),
+        ({"n_chains": 2.5}, "n_chains must be an integer"),
+        ({"n_jobs": 1.5}, "n_jobs must be an integer"),
+        ({"progress": "yes"}, "progress must be True or False"),
+        ({"checkpoint": 3}, "checkpoint must be a path"),
+        ({"dtype": "float16"}, "dtype must be 'float64' or 'float32'"),
+        ({"n_warmup": -1}, "n_warmup must be an integer of at least 0"),
         ({"acceptance": "always"}, "'exact'"),
-        ({"random_state": "today"}, "'random_state' parameter"),
+        ({"random_state": "today"}, "'today' cannot be used to seed"),
     ],
 )
 def test_bad_parameters_are_refused(estimator, parameters, message):
     X, y = small_data()
     with pytest.raises(ValueError, match=message):
-        estimator(**{**SHORT, **parameters}).fit(X, y)
+        estimator(**_of(parameters)).fit(X, y)
 
 
 @pytest.mark.parametrize(
     ("estimator", "parameters", "message"),
     [
-        (BayesianTreeClassifier, {"class_prior": 0.0}, "'class_prior' parameter|class_prior must"),
+        (BayesianTreeClassifier, {"class_prior": 0.0}, "class_prior must be a positive number"),
         (BayesianTreeClassifier, {"class_prior": [1.0]}, "one for each of the 2 classes"),
         (BayesianTreeClassifier, {"class_prior": [1.0, -1.0]}, "one for each of the 2 classes"),
         (BayesianTreeRegressor, {"mu_prior": (0.0, 0.0)}, "a mean and a positive sd"),
         (BayesianTreeRegressor, {"mu_prior": (0.0,)}, "a mean and a positive sd"),
         (BayesianTreeRegressor, {"sigma_prior": (0.0, 1.0)}, "two positive numbers"),
         (BayesianTreeRegressor, {"leaf_means": "both"}, "'collapsed'"),
-        (BayesianTreeRegressor, {"standardize": "no"}, "'standardize' parameter"),
+        (BayesianTreeRegressor, {"standardize": "no"}, "standardize must be True or False"),
     ],
 )
 def test_bad_priors_are_refused(estimator, parameters, message):
     X, y = small_data()
     with pytest.raises(ValueError, match=message):
-        estimator(**{**SHORT, **parameters}).fit(X, y)
+        estimator(**_of(parameters)).fit(X, y)
 
 
 # ---------------------------------------------------------------------- the prior of the topology
@@ -171,4 +184,4 @@ def test_biased_acceptance_needs_both_sides():
     X, y = np.random.default_rng(0).random((20, 2)), np.arange(20) % 2
     for name in ("acceptance", "warmup_acceptance"):
         with pytest.raises(ValueError, match="double-sided"):
-            BayesianTreeClassifier(**{name: "biased"}).fit(X, y)
+            BayesianTreeClassifier(method=HMCDF(**{name: "biased"})).fit(X, y)

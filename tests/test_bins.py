@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from hamiltree import BayesianTreeClassifier
-from hamiltree.core.bins import bin_columns
-from hamiltree.core.nodes import right_child
-from hamiltree.core.proposed_rules import MODE_COLUMNS, MODE_PRIOR
+from hamiltree.core.scan.bins import bin_columns
+from hamiltree.core.scan.proposals import MODE_COLUMNS, MODE_PRIOR
+from hamiltree.core.tree.nodes import right_child
 
 from .battery import run_toy
 from .informed_battery import Bench, copy_of, make_binned

@@ -9,14 +9,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hamiltree.core import bits
-from hamiltree.core.bits import make_row_bits, pack
-from hamiltree.core.nodes import right_child
-from hamiltree.core.proposed_rules import MODE_COLUMNS, weigh
-from hamiltree.core.scan_rows import find_rows
+from hamiltree.core.scan import bits
+from hamiltree.core.scan.bits import make_row_bits, pack
+from hamiltree.core.scan.proposals import MODE_COLUMNS, weigh
+from hamiltree.core.tree.nodes import right_child
 from hamiltree.samplers.rjhmc import RJHMC
-from hamiltree.settings import Settings
 
+from .configuring import configured
 from .core_trees import MAX_LEAVES, random_tree
 from .informed_battery import Bench
 from .test_informed import SOFTNESS, check_ratios
@@ -75,9 +74,10 @@ def data_of_few_values(rng):
 
 def scans(X, y, h, trees, rng):
     """Every node of every tree scanned, as two new leaves and with its subtrees."""
-    settings = Settings(h=h, max_leaves=MAX_LEAVES, alpha_split=0.9, class_prior=0.7)
+    settings = configured(h=h, max_leaves=MAX_LEAVES, alpha_split=0.9, class_prior=0.7)
     chain = RJHMC.build(np.ascontiguousarray(X.T), y, N_CLASSES, settings, 0).start(rng)
-    model, work = chain.state.scan_model, chain.state.scan_work
+    proposals = chain.state.proposals
+    scan = proposals.scan
     found, keys = [], []
     for tree in trees:
         for node in range(tree.n_nodes[0]):
@@ -86,12 +86,12 @@ def scans(X, y, h, trees, rng):
                 sides += [(node + 1, right_child(tree, node)), (-1, node), (node, -1)]
             for left, right in sides:
                 rule_of = node if tree.size[node] > 1 else -1
-                find_rows(model, work, tree, node)
-                n = work.n_rows[0]
-                everything, log_rule = weigh(model, work, tree, rule_of, left, right, MODE_COLUMNS)
-                found.append([n, everything, log_rule, work.start[0], *work.share])
-                keys.append(work.bits.n_keys[0])
-    return np.array(found), np.array(keys), model.data
+                given = (tree, node, rule_of, left, right, MODE_COLUMNS)
+                everything, log_rule = weigh(proposals, *given)
+                n, start, share = scan.node.n_rows[0], scan.sides.start[0], scan.cells.share
+                found.append([n, everything, log_rule, start, *share])
+                keys.append(scan.bits.n_keys[0])
+    return np.array(found), np.array(keys), scan.data
 
 
 @pytest.mark.parametrize("room", [64, 6])
@@ -122,5 +122,5 @@ def test_bits_and_rows_agree(h, room, rng, monkeypatch):
 def test_ratio_by_rows(h, rng):
     """As ``test_ratio``, for columns of too many values."""
     bench = Bench.build("hmc-df", h, N_CLASSES, rng)
-    assert bench.model.data.bits.of_value.size == 0
+    assert bench.compiled.data.bits.of_value.size == 0
     check_ratios(bench, n_trees=30)

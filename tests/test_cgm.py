@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hamiltree.core import hard_moves, hard_record
-from hamiltree.core.nodes import relink
+from hamiltree.core.hard.moves import SWAP, attempt, log_marginal, settle
+from hamiltree.core.hard.record import start_tree
+from hamiltree.core.hard.shapes import log_tree_prior
+from hamiltree.core.tree.nodes import relink
 from hamiltree.run import Problem, sample
 from hamiltree.samplers.cgm import MOVES, build_cgm
-from hamiltree.settings import Settings
 
+from .configuring import configured
 from .hard_battery import (
     LEAVES,
     MORE_ROWS,
@@ -85,17 +87,17 @@ def test_the_chain_knows_its_tree(kind, leaves, rng):
     problem = (np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
     chain = build_cgm(*problem, settings_of(toy), 0).start(rng)
     model, state = chain.model, chain.loop.state
-    assert hard_record.start_tree(model, state, rng)
+    assert start_tree(model, state, rng)
     accepted = 0
     for move in rng.integers(0, 4, 1500):
-        accepted += hard_moves.attempt(model, state, int(move), rng)
+        accepted += attempt(model, state, int(move), rng)
         assert_known(model, state)
     assert 100 < accepted < 1500
 
 
 def test_swap_gives_both_children_with_one_rule_the_parents(rng):
     columns = np.array([[0.0, 0.0, 1.0, 1.0] * 3, [0.0, 1.0, 0.0, 1.0] * 3])
-    chain = build_cgm(columns, rng.integers(0, 2, 12), 2, Settings(method="cgm"), 0).start(rng)
+    chain = build_cgm(columns, rng.integers(0, 2, 12), 2, configured(method="cgm"), 0).start(rng)
     model, state = chain.model, chain.loop.state
     tree = state.tree
     tree.n_nodes[0] = 7
@@ -104,11 +106,11 @@ def test_swap_gives_both_children_with_one_rule_the_parents(rng):
     tree.threshold[:7] = 0.5
     relink(tree)
     cells = state.cells
-    assert hard_moves.settle(model, tree, cells, 0, np.nan, state.spare, state.rule_work)
-    state.log_prior[0] = hard_moves.log_tree_prior(model.shape, tree, cells)
-    state.log_like[0] = hard_moves.log_marginal(model, tree, cells)
+    assert settle(model, tree, cells, 0, np.nan, state.spare, state.rule_work)
+    state.log_prior[0] = log_tree_prior(model.shape, tree, cells)
+    state.log_like[0] = log_marginal(model, tree, cells)
     # The same four leaves by the same number of rules: the ratio is 1.
-    assert hard_moves.attempt(model, state, hard_moves.SWAP, rng)
+    assert attempt(model, state, SWAP, rng)
     assert tree.feature[:7].tolist() == [1, 0, -1, -1, 0, -1, -1]
 
 
@@ -163,7 +165,7 @@ def test_too_many_leaves_are_refused_with_advice():
 
 def test_rows_that_are_all_alike_have_one_leaf():
     problem = Problem(np.full((2, 6), 0.5), np.array([0, 1, 0, 1, 1, 0]), 2)
-    draws, _ = sample(problem, Settings(method="cgm"), n_chains=2, n_warmup=5, n_draws=20)
+    draws, _ = sample(problem, configured(method="cgm"), n_chains=2, n_warmup=5, n_draws=20)
     assert (draws.n_leaves == 1).all()
 
 
@@ -172,7 +174,7 @@ def test_neighbouring_floats_can_be_told_apart():
     low = 0.5
     x = np.array([low, np.nextafter(low, 1), low, np.nextafter(low, 1)])
     problem = Problem(x[None, :], np.array([0, 1, 0, 1]), 2)
-    settings = Settings(method="cgm", min_leaves=2)
+    settings = configured(method="cgm", min_leaves=2)
     draws, _ = sample(problem, settings, n_chains=1, n_warmup=5, n_draws=20)
     assert (draws.n_leaves == 2).all()
     assert {tuple(leaf) for leaf in draws.leaf} == {(2.0, 0.0), (0.0, 2.0)}

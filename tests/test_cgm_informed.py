@@ -14,13 +14,18 @@ import numpy as np
 import pytest
 
 from hamiltree import BayesianTreeClassifier
-from hamiltree.core import hard_exploring, hard_moves, hard_record, informed
-from hamiltree.core.nodes import empty_tree, grow, relink
-from hamiltree.core.proposed_rules import MODE_COLUMNS, NO_RULE, draw_weighed, weigh
-from hamiltree.core.scan_rows import NEW_LEAF, find_rows
+from hamiltree.core.hard.informed_sweep import attempt_informed, changed_subtree
+from hamiltree.core.hard.moves import log_marginal
+from hamiltree.core.hard.record import start_tree
+from hamiltree.core.moves.propose import NAMES
+from hamiltree.core.scan.proposals import MODE_COLUMNS, NO_RULE, draw_weighed, weigh
+from hamiltree.core.scan.rows import NEW_LEAF
+from hamiltree.core.tree.nodes import empty_tree, grow, relink
+from hamiltree.methods import METHODS
 from hamiltree.samplers import cgm
-from hamiltree.settings import INFORMED_MOVES, KNOWN_MOVES, Settings
+from hamiltree.samplers.common import INFORMED_MOVES, KNOWN_MOVES
 
+from .configuring import configured, parameters
 from .hard_battery import (
     LEAVES,
     MORE_ROWS,
@@ -34,7 +39,7 @@ from .hard_battery import (
 from .reference.enumerate_hard import HardPrior, Toy
 from .reference.stats import geweke
 
-LEVEL = 1e-5  # two or three tests in each of 110 cases, long ones included: 1 in 300 runs of them
+LEVEL = 1e-5  # of each of two or three tests a case: a false alarm in some 300 runs of all cases
 KINDS = ("uniform", "gap", "uniform01")
 MOVES = tuple(name for name in KNOWN_MOVES if name != "rare")
 BOTH_WAYS = {"grow": ("grow", "prune"), "insert": ("insert", "delete")}
@@ -94,8 +99,13 @@ def test_posterior(kind, leaves, move, seed):
 @pytest.fixture
 def scans_see_the_data(monkeypatch):
     """Scans at full power, whatever the power of the likelihood in the target."""
-    made = cgm.scan_model_of
-    monkeypatch.setattr(cgm, "scan_model_of", lambda model: made(model)._replace(power=np.ones(1)))
+    made = cgm.scanned_of
+
+    def at_full_power(model):
+        data, scored = made(model)
+        return data, scored._replace(power=np.ones(1))
+
+    monkeypatch.setattr(cgm, "scanned_of", at_full_power)
 
 
 @pytest.mark.usefixtures("scans_see_the_data")
@@ -152,12 +162,12 @@ def test_the_chain_knows_its_tree(kind, leaves, rng):
     problem = (np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
     chain = cgm.build_cgm(*problem, settings_of(toy, moves="informed"), 0).start(rng)
     model, state = chain.model, chain.loop.state
-    assert hard_record.start_tree(model, state, rng)
-    accepted = dict.fromkeys(informed.NAMES, 0)
-    for move in rng.integers(0, len(informed.NAMES), 1500):
-        name = informed.NAMES[move]
+    assert start_tree(model, state, rng)
+    accepted = dict.fromkeys(NAMES, 0)
+    for move in rng.integers(0, len(NAMES), 1500):
+        name = NAMES[move]
         before = state.tree.feature.copy(), state.tree.threshold.copy(), state.tree.size.copy()
-        changed = hard_exploring.attempt_informed(model, state, chain.explorer, move, rng)
+        changed = attempt_informed(model, state, chain.explorer, move, rng)
         accepted[name] += changed
         after = state.tree.feature, state.tree.threshold, state.tree.size
         same = all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
@@ -199,8 +209,8 @@ A, B, C, D = (0, 0.1), (1, 0.2), (2, 0.3), (3, 0.4)
     ],
 )
 def test_the_changed_subtree(old, new, at):
-    assert hard_exploring.changed_subtree(tree_of(*old), tree_of(*new)) == at
-    assert hard_exploring.changed_subtree(tree_of(*new), tree_of(*old)) == at
+    assert changed_subtree(tree_of(*old), tree_of(*new)) == at
+    assert changed_subtree(tree_of(*new), tree_of(*old)) == at
 
 
 def test_a_run_in_blocks_is_the_run_in_one_go(seed):
@@ -234,12 +244,12 @@ def test_a_settled_tree_is_not_settled_again(rng):
     problem = (np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
     chain = cgm.build_cgm(*problem, settings_of(toy, moves="informed"), 0).start(rng)
     state = chain.loop.state
-    assert hard_record.start_tree(chain.model, state, rng)
+    assert start_tree(chain.model, state, rng)
     assert state.tree.n_nodes[0] == 1
     for name in ("prune", "insert", "delete", "change", "transpose", "swap", "relocate", "rotate"):
-        move = informed.NAMES.index(name)
-        assert not hard_exploring.attempt_informed(chain.model, state, chain.explorer, move, rng)
-    assert hard_moves.log_marginal(chain.model, state.tree, state.cells) == state.log_like[0]
+        move = NAMES.index(name)
+        assert not attempt_informed(chain.model, state, chain.explorer, move, rng)
+    assert log_marginal(chain.model, state.tree, state.cells) == state.log_like[0]
 
 
 # ------------------------------------------------------------------ who has them
@@ -249,37 +259,33 @@ def test_cgm_has_them_unless_told_otherwise(rng):
     X, y = rng.random((30, 2)), rng.integers(0, 2, 30)
     lengths = {"n_chains": 1, "n_warmup": 5, "n_draws": 5}
     fitted = BayesianTreeClassifier(method="cgm", **lengths).fit(X, y).posterior_
-    assert fitted.settings.moves == "informed"
-    assert {"grow", "prune", "change", "rotate"} <= set(fitted.acceptance) <= set(informed.NAMES)
+    assert fitted.configuration.method.moves == "informed"
+    assert {"grow", "prune", "change", "rotate"} <= set(fitted.acceptance) <= set(NAMES)
     for options in ({"moves": "prior"}, {"preset": "paper"}):
-        theirs = BayesianTreeClassifier(method="cgm", **options, **lengths).fit(X, y).posterior_
-        assert theirs.settings.moves == "prior"
+        given = parameters(method="cgm", **options, **lengths)
+        theirs = BayesianTreeClassifier(**given).fit(X, y).posterior_
+        assert theirs.configuration.method.moves == "prior"
         assert set(theirs.acceptance) == set(cgm.MOVES)
 
 
 @pytest.mark.parametrize("method", ["wu", "smc"])
-def test_wu_and_smc_do_not_have_them(method, rng):
-    X, y = rng.random((30, 2)), rng.integers(0, 2, 30)
-    lengths = {"n_chains": 1, "n_warmup": 5, "n_draws": 5}
-    fitted = BayesianTreeClassifier(method=method, **lengths).fit(X, y)
-    assert fitted.posterior_.settings.moves == "prior"
+def test_wu_and_smc_do_not_have_them(method):
     for options in ({"moves": "informed"}, {"informed_moves": ("grow",)}):
-        with pytest.raises(ValueError, match=f'method={method!r} has no informed.*method="cgm"'):
-            BayesianTreeClassifier(method=method, **options, **lengths).fit(X, y)
+        with pytest.raises(TypeError, match=next(iter(options))):
+            METHODS[method](**options)
 
 
 def test_a_range_of_a_few_digits(rng):
     """Rules between neighbouring numbers just below 1: widths must not be lost to rounding."""
     x = np.append(0.0, 1.0 - 2.0**-52 * np.arange(300))
-    settings = Settings(method="cgm", rule_prior="gap", moves="informed")
+    settings = configured(method="cgm", rule_prior="gap", moves="informed")
     chain = cgm.build_cgm(x[None], rng.integers(0, 2, len(x)), 2, settings, 0).start(rng)
-    model, work, tree = chain.explorer.scan_model, chain.explorer.scan_work, empty_tree(4, 0)
+    proposals, tree = chain.explorer.proposals, empty_tree(4, 0)
     grow(tree, 0)
     tree.threshold[0] = 0.5
-    find_rows(model, work, tree, 2)
-    everything, _ = weigh(model, work, tree, NO_RULE, NEW_LEAF, NEW_LEAF, MODE_COLUMNS)
+    everything, _ = weigh(proposals, tree, 2, NO_RULE, NEW_LEAF, NEW_LEAF, MODE_COLUMNS)
     assert np.isfinite(everything)
-    log_density = draw_weighed(model, work, MODE_COLUMNS, rng)
-    assert work.cutpoint[0] > 1.0 - 1e-12
+    log_density = draw_weighed(proposals, MODE_COLUMNS, rng)
+    assert proposals.scan.cells.cutpoint[0] > 1.0 - 1e-12
     relative = np.exp(log_density) * (x.max() - np.sort(x)[1])  # to even odds over the range
     assert 0.05 <= relative <= 300

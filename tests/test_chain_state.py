@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hamiltree.building import Problem, build_sampler
 from hamiltree.chain_state import capture, restore
-from hamiltree.core import nodes
+from hamiltree.core.tree.nodes import Tree
 from hamiltree.gathering import gather, joined, parted, stats_of
+from hamiltree.methods.base import Problem, build_sampler
 from hamiltree.run import Chains
-from hamiltree.settings import resolve
 
+from .configuring import configured
 from .reference.model import TOYS
 from .resuming import METHODS, TASKS, arrays_of, same_arrays
 
@@ -21,9 +21,26 @@ N_WARMUP = 60
 def sampler_of(kind: str, task: str):
     toy = TOYS[TASKS[task]]()
     problem = Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
-    parameters = {"max_leaves": 6, "h": 0.1, **METHODS[kind]}
-    settings = resolve(parameters.pop("preset", None), parameters)
+    values = {"max_leaves": 6, "h": 0.1, **METHODS[kind]}
+    if METHODS[kind]["method"] in ("cgm", "wu", "smc"):
+        del values["h"]
+    settings = configured(**values)
     return problem, settings, build_sampler(problem, settings, N_WARMUP, 40)
+
+
+def meaningful(state):
+    """Hard trees: only splits have a rule, and only leaves a part of the likelihood.
+
+    What stands in these places at other nodes is left over from some proposal.
+    """
+    if "loop.state.cells.log_rule" not in state:
+        return state
+    size = state["loop.state.tree.size"]
+    within = np.arange(len(size)) < state["loop.state.tree.n_nodes"][0]
+    has = {"tree.threshold": size > 1, "cells.log_rule": size > 1}
+    has |= {"cells.part": size == 1, "cells.spread": size == 1}
+    kept = {f"loop.state.{name}": nodes & within for name, nodes in has.items()}
+    return {**state, **{name: np.where(nodes, state[name], 0.0) for name, nodes in kept.items()}}
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -43,7 +60,7 @@ def test_a_restored_chain_goes_on_as_the_other(kind, task, seed):
         assert len(one) == len(two)
         for a, b in zip(one, two, strict=True):
             assert same_arrays(a._asdict(), b._asdict())
-        assert same_arrays(capture(other), capture(chain))
+        assert same_arrays(meaningful(capture(other)), meaningful(capture(chain)))
         assert chain.tally() == other.tally()
 
 
@@ -56,7 +73,7 @@ def test_a_state_is_a_copy_without_the_data_and_without_scratch(seed):
     chain.advance(5)
     assert same_arrays(state, before)
     assert not same_arrays(state, capture(chain))
-    fields = {f"state.tree.{name}" for name in nodes.Tree._fields}
+    fields = {f"state.tree.{name}" for name in Tree._fields}
     assert fields | {"rng", "state.model.h", "state.tuning.averager", "state.iteration"} <= set(
         state
     )
@@ -93,4 +110,4 @@ def test_draws_go_back_to_the_pieces_they_came_from(kind, task, seed):
         assert same_arrays(joined(mine)._asdict(), piece._asdict())
     again, scalar = gather(pieces, draws.n_draws, sampler.h)
     assert same_arrays(arrays_of(again), arrays_of(draws))
-    assert same_arrays(stats_of(settings.method, scalar), info.stats)
+    assert same_arrays(stats_of(settings.method.name, scalar), info.stats)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import fields
 
 import numpy as np
 import pandas
@@ -19,6 +18,8 @@ from hamiltree.cli.options import value_of
 from hamiltree.cli.plot import KINDS
 from hamiltree.encoding import encoding_of
 from hamiltree.estimators import INTERVAL_SEED
+from hamiltree.methods import METHODS
+from hamiltree.parameters import declared
 
 SHORT = ["--n-chains", "2", "--n-warmup", "150", "--n-draws", "120"]
 
@@ -172,8 +173,11 @@ def test_rows_can_be_kept_out_of_the_file(folder, fitted):
         (["--target", "out?"], "'Patient ID' has 120 different texts"),
         (["-t", "out?", "--drop", "nothing"], "there is no column 'nothing'"),
         (["-t", "out?", "--drop", "out?"], "is the target"),
-        (["-t", "out?", "--drop", "Patient ID", "--h", "-1"], "'h' parameter"),
-        (["-t", "out?", "--drop", "Patient ID", "--n-draws", "few"], "'n_draws' parameter"),
+        (["-t", "out?", "--drop", "Patient ID", "--h", "-1"], "h must be a number of at least 0"),
+        (
+            ["-t", "out?", "--drop", "Patient ID", "--n-draws", "few"],
+            "n_draws must be an integer",
+        ),
         (["-t", "out?", "--drop", "Patient ID", "--mu-prior", "0,1"], "does not belong to classif"),
         (["-t", "out?", "--drop", "Patient ID", "--ordinal", "<Grade>"], "--ordinal needs NAME="),
         (["-t", "out?", "--drop", "Patient ID", "--task", "regression"], "--task classification"),
@@ -237,9 +241,35 @@ def test_missing_values_are_refused_or_left_out(folder, tmp_path):
 def test_every_parameter_is_an_option(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = run("fit", "--help").output
-    names = {f.name for e in (BayesianTreeClassifier, BayesianTreeRegressor) for f in fields(e)}
-    for name in names - {"random_state", "progress", "warm_start"}:
+    owners = (BayesianTreeClassifier, BayesianTreeRegressor, *METHODS.values())
+    names = {f.name for owner in owners for f in declared(owner)}
+    for name in names - {"random_state", "progress", "warm_start", "likelihood_power"}:
         assert f"--{name.replace('_', '-')} " in text
+
+
+def test_what_most_users_need_fits_one_screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("fit", "--help").output.splitlines()
+    first = lines[:24]
+    assert lines[24].startswith("╭─") or any(line.startswith("╰") for line in first[-2:])
+    for name in ("target", "output", "method", "preset", "h", "n-draws", "target-rhat", "help"):
+        assert any(f"--{name} " in line for line in first), name
+    panels = [line.split(" ")[1] for line in lines if line.startswith("╭─")]
+    assert panels[:2] == ["Arguments", "Options"]
+    assert panels[-4:] == ["HMC-DF", "CGM", "WU", "SMC"]
+
+
+def test_options_of_another_method_or_task_are_refused_by_name(folder, tmp_path):
+    def refused(*arguments):
+        table = folder / "costs.parquet"
+        return run("fit", table, "-t", "cost", "-o", tmp_path / "m.nc", *arguments, code=1).stderr
+
+    words = refused("--method", "cgm", "--replicas", "6")
+    assert "--replicas does not belong to --method cgm: it is an option of hmc-df, hmc-dfi" in words
+    assert "method='cgm' does not use h" in refused("--method", "cgm", "--h", "0.05")
+    assert "method='smc' does not use n_warmup" in refused("--method", "smc", "--n-warmup", "9")
+    assert "--class-mass does not belong to regression" in refused("--class-mass", "1")
+    assert "method must be one of" in refused("--method", "bart", "--replicas", "6")
 
 
 @pytest.mark.parametrize(

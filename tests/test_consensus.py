@@ -19,7 +19,9 @@ def weighted(post, rng):
     weights = rng.dirichlet(np.ones(post.weights.size)).reshape(post.weights.shape)
     weights[0, 0] = 0.0
     draws = dataclasses.replace(post.draws, weights_of_draws=weights / weights.sum())
-    return Posterior(draws, post.info, post.preprocessing, post.settings, training=post.training)
+    return Posterior(
+        draws, post.info, post.preprocessing, post.configuration, training=post.training
+    )
 
 
 def all_trees(post):
@@ -31,7 +33,9 @@ def test_certainty_counts_the_trees_with_a_like_split(oblique, seed, rng):
     post = fake_posterior(seed, n_draws=60, n_training=37, oblique=oblique)
     # thresholds in a narrow range, so that some are alike
     draws = dataclasses.replace(post.draws, threshold=0.4 + 0.2 * post.draws.threshold)
-    post = Posterior(draws, post.info, post.preprocessing, post.settings, training=post.training)
+    post = Posterior(
+        draws, post.info, post.preprocessing, post.configuration, training=post.training
+    )
     post = weighted(post, rng)
     columns = post.preprocessing.to_unit(post.training.X)
     trees = all_trees(post)
@@ -113,7 +117,7 @@ def test_text_of_a_shape(seed):
         feature=np.array([2, 0, 3], np.int32),
         depth=np.array([[2]]),
     )
-    post = Posterior(draws, post.info, post.preprocessing, post.settings)
+    post = Posterior(draws, post.info, post.preprocessing, post.configuration)
     assert post.shapes()[0].text == "mass (kg) (length (leaf, leaf), age (leaf, leaf))"
     root = fake_posterior(seed, n_chains=1, n_draws=1, n_leaves=np.array([[1]]))
     assert root.shapes()[0].text == "leaf"

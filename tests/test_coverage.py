@@ -16,8 +16,8 @@ from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.posterior import Posterior
 from hamiltree.preprocess import Preprocessing
 from hamiltree.run import Problem, sample
-from hamiltree.settings import Settings
 
+from .configuring import configured
 from .reference.model import Prior, leaves, phi, sample_sigma, sample_tree, sample_y
 
 PRIOR = Prior(alpha_split=0.7, beta_split=1.0, max_leaves=6, sigma=(3.0, 1.0))
@@ -31,7 +31,7 @@ def fitted(estimator, X, y, n_classes, method, h, seed):
 
     ``fit`` would refuse a replicate whose labels are all alike, and the truth has such.
     """
-    settings = Settings(
+    settings = configured(
         method=method,
         h=h,
         alpha_split=PRIOR.alpha_split,

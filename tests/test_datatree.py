@@ -56,7 +56,7 @@ def test_groups_dimensions_and_names(seed):
     assert flat.coords["outputs"].values.tolist() == ["ash", "beech", "cedar"]
     assert flat.coords["columns"].values.tolist() == ["length", "width", "mass (kg)", "age"]
     assert len(flat["size"]) == flat["node_offset"].values[-1]
-    assert json.loads(tree.attrs["settings"])["method"] == "hmc-df"
+    assert json.loads(tree.attrs["configuration"])["method"] == "hmc-df"
     assert json.loads(tree.attrs["provenance"])["seed"] == 7
 
 
@@ -99,7 +99,7 @@ def test_likelihood_of_numbers_is_a_density_in_their_units(seed):
     np.testing.assert_allclose(got, expected, rtol=1e-9)
     own = np.hstack([post.draws.leaf, 0.1 + post.draws.leaf**2])  # leaves with their own sd
     draws = dataclasses.replace(post.draws, leaf=own, h=np.zeros(4))
-    hard = Posterior(draws, post.info, post.preprocessing, post.settings)
+    hard = Posterior(draws, post.info, post.preprocessing, post.configuration)
     got = hard.pointwise_log_likelihood(post.training.X, post.training.y)
     both = all_probabilities(hard, own, post.training.X)
     expected = stats.norm.logpdf(post.training.y, 40 + 12 * both[..., 0], 12 * both[..., 1])
@@ -120,7 +120,9 @@ def test_weighted_draws_are_resampled(seed, rng):
     post = fake_posterior(seed, n_training=8, n_classes=0)
     weights = rng.dirichlet(np.full(10, 0.3)).reshape(2, 5)
     draws = dataclasses.replace(post.draws, weights_of_draws=weights)
-    post = Posterior(draws, post.info, post.preprocessing, post.settings, training=post.training)
+    post = Posterior(
+        draws, post.info, post.preprocessing, post.configuration, training=post.training
+    )
     tree = post.to_datatree()
     assert tree.attrs["resampled"] == 1
     values, counts = np.unique(tree["posterior"]["log_posterior"].values, return_counts=True)

@@ -29,7 +29,7 @@ def chains(rng, *, n_chains=4, n_draws=500, log_posterior=None, n_leaves=None, *
         draws,
         base.info,
         base.preprocessing,
-        base.settings,
+        base.configuration,
         monitor=rng.uniform(size=(*shape, 20)),
         provenance={"n_warmup": 300},
     )

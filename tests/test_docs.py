@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import pytest
@@ -14,9 +15,8 @@ import pytest
 import hamiltree
 import hamiltree.datasets
 import hamiltree.plots
-from hamiltree import estimators
-from hamiltree.core import informed
-from hamiltree.settings import METHODS
+from hamiltree.core.moves.propose import NAMES
+from hamiltree.methods import METHODS
 from hamiltree.tree import Tree
 
 from .examples import ROOT, pages, run_page
@@ -32,8 +32,10 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 @pytest.fixture
 def short_chains(monkeypatch):
     """The pages' chains, too short to mean anything."""
-    lengths = {"n_chains": 2, "n_warmup": 10, "n_draws": 10}
-    monkeypatch.setitem(estimators.RUN_LENGTHS, None, lengths)
+    for cls in METHODS.values():
+        warmup = None if cls.defaults.n_warmup is None else 10
+        short = replace(cls.defaults, n_chains=2, n_warmup=warmup, n_draws=10)
+        monkeypatch.setattr(cls, "defaults", short)
     yield
     plt.close("all")
 
@@ -55,7 +57,7 @@ def test_pages_with_programs_are_found():
 
 
 def public_names() -> set[str]:
-    modules = (hamiltree, hamiltree.plots, hamiltree.datasets)
+    modules = (hamiltree, hamiltree.methods, hamiltree.plots, hamiltree.datasets)
     return {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
 
 
@@ -89,7 +91,7 @@ def test_the_reference_has_the_classes_that_methods_return():
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("sampler.md", informed.NAMES),
+        ("sampler.md", NAMES),
         ("choosing.md", METHODS),
         ("plots.md", hamiltree.plots.__all__),
     ],
@@ -104,7 +106,9 @@ def test_pages_name_all_there_is(page, names):
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda p: p.name
+    "page",
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))],
+    ids=lambda p: p.name,
 )
 def test_links_lead_somewhere(page):
     for target in LINK.findall(page.read_text("utf-8")):
@@ -119,7 +123,7 @@ def test_every_page_is_in_the_index():
 
 def test_the_pages_build_without_a_warning_and_load_nothing(tmp_path):
     for needed in ("sphinx", "myst_parser", "furo"):
-        pytest.importorskip(needed, reason="pip install hamiltree[docs]")
+        pytest.importorskip(needed, reason="pip install --group docs")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(DOCS), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ from hamiltree.checkpoint import read
 from hamiltree.datasets import make_cgm
 from hamiltree.interrupts import gentle_stop
 
+from .configuring import parameters
 from .resuming import METHODS, arrays_of, data_of, same_arrays
 
 ESTIMATORS = {"classification": BayesianTreeClassifier, "regression": BayesianTreeRegressor}
@@ -60,7 +61,7 @@ def test_processes_make_the_same_draws(tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", METHODS)
 def test_processes_make_the_same_draws_by_every_method(kind, task):
     X, y = data_of(task)
-    model = ESTIMATORS[task](**{**SHORT, **METHODS[kind]})
+    model = ESTIMATORS[task](**parameters(**SHORT, **METHODS[kind]))
     here = draws_of(model.fit(X, y))
     with joblib.parallel_config("loky", n_jobs=2):
         assert same_arrays(draws_of(model.fit(X, y)), here)
@@ -73,7 +74,7 @@ def test_an_error_of_a_chain_is_told_and_not_tried_again(monkeypatch):
         joblib.parallel_config("loky", n_jobs=2),
         pytest.raises(ValueError, match="min_leaves"),
     ):
-        BayesianTreeClassifier(**wrong).fit(X[:6], y[:6])
+        BayesianTreeClassifier(**parameters(**wrong)).fit(X[:6], y[:6])
 
 
 def test_workers_that_keep_dying_end_the_run_in_the_end(monkeypatch):

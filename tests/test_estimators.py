@@ -15,9 +15,10 @@ from sklearn.preprocessing import StandardScaler
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
 from hamiltree.datasets import make_cgm
-from hamiltree.parameters import CONSTRAINTS, DOCS, SETTING_NAMES
+from hamiltree.methods import HMCDF, METHODS
 from hamiltree.posterior import Posterior
-from hamiltree.settings import METHODS, PRESETS, resolve
+
+from .configuring import parameters
 
 SHORT = {"n_chains": 2, "n_warmup": 50, "n_draws": 30, "random_state": 7}
 ESTIMATORS = [BayesianTreeClassifier, BayesianTreeRegressor]
@@ -172,13 +173,13 @@ def test_pandas_names_are_kept_and_checked():
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_clone_pickle_and_preset(estimator):
     X, labels = grid_data()
-    model = estimator(**SHORT, move_probs=[0.3, 0.3, 0.4], h=np.float64(0.05))
+    model = estimator(**SHORT, method=HMCDF(move_probs=[0.3, 0.3, 0.4]), h=np.float64(0.05))
     model.fit(X, target_for(estimator, labels))
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
     assert clone(model).get_params() == model.get_params()
-    settings = model.posterior_.settings
-    assert (settings.h, settings.move_probs) == (0.05, (0.3, 0.3, 0.4))
+    settings = model.posterior_.configuration
+    assert (settings.h, settings.method.move_probs) == (0.05, (0.3, 0.3, 0.4))
     assert type(settings.h) is float
 
 
@@ -196,14 +197,15 @@ def test_the_same_seed_gives_the_same_draws_whatever_n_jobs(estimator, method):
     X, labels = grid_data()
     y = target_for(estimator, labels)
     models = [
-        estimator(**{**SHORT, "n_chains": 3}, method=method, n_jobs=n_jobs).fit(X, y)
+        estimator(**parameters(**SHORT | {"n_chains": 3}, method=method, n_jobs=n_jobs)).fit(X, y)
         for n_jobs in (1, 3)
     ]
     first, second = (model.posterior_ for model in models)
     np.testing.assert_array_equal(first.log_posterior, second.log_posterior)
     np.testing.assert_array_equal(first.draws.threshold, second.draws.threshold)
     np.testing.assert_array_equal(models[0].predict(X), models[1].predict(X))
-    other = estimator(**{**SHORT, "n_chains": 3, "random_state": 8}, method=method).fit(X, y)
+    others = parameters(**SHORT | {"n_chains": 3, "random_state": 8}, method=method)
+    other = estimator(**others).fit(X, y)
     assert not np.array_equal(first.log_posterior, other.posterior_.log_posterior)
     state = np.random.RandomState(5)
     assert estimator(**{**SHORT, "random_state": state}).fit(X, y).posterior_.n_chains == 2
@@ -215,8 +217,9 @@ def test_predictions_do_not_change_with_the_units_of_the_inputs(estimator, metho
     X, labels = grid_data()
     y = target_for(estimator, labels)
     scale, shift = np.array([2.0**30, 2.0**-20]), np.array([0.0, 3.0])
-    before = estimator(**SHORT, method=method).fit(X, y)
-    after = estimator(**SHORT, method=method).fit(X * scale + shift, y)
+    given = parameters(**SHORT, method=method)
+    before = estimator(**given).fit(X, y)
+    after = estimator(**given).fit(X * scale + shift, y)
     np.testing.assert_array_equal(before.predict(X), after.predict(X * scale + shift))
     np.testing.assert_array_equal(
         before.predict_interval(X), after.predict_interval(X * scale + shift)
@@ -322,7 +325,10 @@ def test_impossible_goals_are_refused():
     for wrong, message in (
         ({"max_draws": 100}, "set target_rhat too"),
         ({"target_rhat": 1.1, "max_draws": 20}, "max_draws=20 is smaller than n_draws=30"),
-        ({"target_rhat": 1.1, "method": "smc"}, "method='smc' .* has no R-hat"),
+        (
+            {"target_rhat": 1.1, "method": "smc", "n_warmup": None},
+            "method='smc' does not use target_rhat.* has no R-hat",
+        ),
         ({"target_rhat": 1.0}, "target_rhat"),
         ({"target_rhat": 1.1, "max_draws": 0}, "max_draws"),
     ):
@@ -351,11 +357,10 @@ def test_nothing_is_predicted_before_fit():
 def test_priors_reach_the_sampler():
     X, y = grid_data()
     X = np.column_stack([X[:, :1], np.zeros(60), X[:, 1:]])
+    method = HMCDF(feature_prior=[1.0, 5.0, 3.0], class_prior=np.array([1.0, 2.0]))
     with pytest.warns(UserWarning, match="constant"):
-        model = BayesianTreeClassifier(
-            **SHORT, feature_prior=[1.0, 5.0, 3.0], class_prior=np.array([1.0, 2.0])
-        ).fit(X, y)
-    settings = model.posterior_.settings
+        model = BayesianTreeClassifier(**SHORT, method=method).fit(X, y)
+    settings = model.posterior_.configuration.method
     assert settings.feature_prior == (1.0, 3.0)  # the constant column is not the model's
     assert settings.class_prior == (1.0, 2.0)
 
@@ -367,38 +372,4 @@ def test_priors_reach_the_sampler():
 def test_every_parameter_is_documented_with_its_defaults(estimator):
     for name in estimator().get_params():
         assert f"    {name} : " in estimator.__doc__
-    h = "'learn'" if estimator is BayesianTreeRegressor else "0.01"
-    assert f"None means {h}, or 0.025 with" in estimator.__doc__
     assert "{parameters}" not in estimator.__doc__
-
-
-@pytest.mark.parametrize(
-    ("options", "h"),
-    [
-        ({}, "learn"),
-        ({"h": 0.02}, 0.02),
-        ({"method": "hmc-dfi"}, 0.01),
-        ({"moves": "prior"}, 0.01),
-        ({"replicas": 2}, 0.01),
-        ({"preset": "paper"}, 0.025),
-        ({"preset": "paper", "method": "hmc-dfi"}, 0.025),
-    ],
-)
-def test_regression_learns_its_softness_where_it_can(options, h):
-    preset = options.get("preset")
-    options = {name: value for name, value in options.items() if name != "preset"}
-    assert resolve(preset, options, regression=True).h == h
-    assert resolve(preset, options).h == (0.01 if h == "learn" else h)
-
-
-def test_every_setting_has_its_parameter():
-    known = set(BayesianTreeClassifier().get_params()) | set(BayesianTreeRegressor().get_params())
-    assert known == set(CONSTRAINTS) == set(DOCS)
-    assert set(PRESETS["paper"]) <= known
-    run_itself = {"preset", "n_chains", "n_warmup", "n_draws", "target_rhat", "max_draws"}
-    run_itself |= {"n_jobs", "random_state", "progress"}
-    run_itself |= {"warm_start", "checkpoint", "checkpoint_seconds", "dtype"}
-    assert known - set(SETTING_NAMES) == run_itself | {"standardize"}
-    if {"cgm", "wu", "smc"} & set(METHODS):
-        # Settings of samplers that cannot be chosen need no parameter; once they can, they do.
-        assert set(SETTING_NAMES) - known == {"likelihood_power"}

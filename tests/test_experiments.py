@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from types import SimpleNamespace
@@ -25,16 +26,18 @@ from hamiltree.experiments.configurations import (
     METHODS,
     Lengths,
     classical_estimator,
+    classical_method,
     hmc_estimator,
     lengths_of,
-    parameters_of,
     presets_of,
 )
 from hamiltree.experiments.hyperparameters import OURS, TABLE_3, TABLE_4, grid_of, span
 from hamiltree.experiments.references import MEASURE, measure_cart
 from hamiltree.experiments.runner import Job, StoppedError, complete
 from hamiltree.experiments.store import Result, Store, key_of
-from hamiltree.settings import resolve
+from hamiltree.methods import CGM, HMCDF, WU
+
+from .configuring import parameters
 
 QUIET = Console(quiet=True)
 
@@ -66,42 +69,54 @@ def test_run_lengths_are_the_papers():
 
 
 def test_symbols_become_parameters():
-    assert parameters_of("wu", TABLE_4["wu", "raisin"], 2) == {
-        "class_prior": (1.0, 2.0), "expected_splits": 1.8, "left_share": 0.3,
-    }  # fmt: skip
-    assert parameters_of("wu", {"alpha": 0.5, "lambda": 1.0, "p": 0.5}, 3)["class_prior"] == (
-        0.5, 0.5, 0.5,
-    )  # fmt: skip
-    assert parameters_of("cgm", TABLE_4["cgm", "cgm"], 0) == {
-        "alpha_split": 1.2, "beta_split": 1.0,
-        "variance_prior": (4.0, 2.0), "mean_prior": (3.0, 0.3),
-    }  # fmt: skip
-    smc = parameters_of("smc", TABLE_4["smc", "bcw"], 2)
-    assert (smc["class_mass"], smc["n_chains"], smc["n_draws"]) == (0.3, 5, 40)
+    assert classical_method("wu", TABLE_4["wu", "raisin"], 2) == WU.paper(
+        class_prior=(1.0, 2.0), expected_splits=1.8, left_share=0.3
+    )
+    three = classical_method("wu", {"alpha": 0.5, "lambda": 1.0, "p": 0.5}, 3)
+    assert three.class_prior == (0.5, 0.5, 0.5)
+    cgm = classical_estimator("cgm", TABLE_4["cgm", "cgm"], 0, Lengths(3, 4), seed=1)
+    assert cgm.method == CGM.paper(variance_prior=(4.0, 2.0), mean_prior=(3.0, 0.3))
+    assert (cgm.alpha_split, cgm.beta_split) == (1.2, 1.0)
+    smc = classical_estimator("smc", TABLE_4["smc", "bcw"], 2, Lengths(3, 4), seed=1)
+    assert (smc.method.class_mass, smc.n_chains, smc.n_draws) == (0.3, 5, 40)
+
+
+@pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi", "cgm", "wu", "smc"])
+@pytest.mark.parametrize("preset", ["exact", "paper"])
+def test_a_stored_configuration_makes_its_estimator_again(method, preset):
+    split = generate_split("cgm", seed=3)
+    make = hmc_estimator if method in HMC else classical_estimator
+    which = (method, preset) if method in HMC else (method,)
+    estimator = make(*which, TABLE_4[method, "cgm"], 0, Lengths(3, 4), 1)
+    config = json.loads(json.dumps({"parameters": restarts.parameters_set(estimator)}))
+    assert repr(restarts.estimator_of(config, split)) == repr(estimator)
 
 
 @pytest.mark.parametrize("method", HMC)
 @pytest.mark.parametrize("n_classes", [0, 3])
 def test_both_presets_sample_the_same_model(method, n_classes):
     name = "iris" if n_classes else "cgm"
-    model = ("alpha_split", "beta_split", "min_leaves", "h", "tau_prior", "weight_prior",
-             "class_prior", "mu_prior", "sigma_prior")  # fmt: skip
+    model = ("min_leaves", "tau_prior", "class_prior", "mu_prior", "sigma_prior")
+    shared = ("h", "alpha_split", "beta_split", "max_leaves")
     found = []
     for preset in ("exact", "paper"):
         estimator = hmc_estimator(
             method, preset, TABLE_4[method, name], n_classes, Lengths(5, 5), 1
         )
-        chosen = {k: getattr(estimator, k) for k in model if hasattr(estimator, k)}
-        found.append(resolve(estimator.preset, chosen))
-        assert estimator.moves is None  # the library's own choice
+        given = {name: getattr(estimator, name) for name in shared}
+        found.append(estimator.method.configured(**given))
+        assert estimator.method.moves == ("prior" if preset == "paper" else "informed")
         assert (estimator.preset == "paper") == (preset == "paper")
-    assert [getattr(found[0], k) for k in model] == [getattr(found[1], k) for k in model]
+    one, other = ([getattr(c.method, k) for k in model] for c in found)
+    assert one == other
+    one, other = ([getattr(c, k) for k in shared] for c in found)
+    assert one == other
     assert found[0].h == TABLE_4[method, name]["h_final"]
 
 
 def test_classical_methods_keep_the_papers_moves():
     estimator = classical_estimator("cgm", TABLE_4["cgm", "bcw"], 2, Lengths(3, 4), seed=7)
-    assert (estimator.moves, estimator.preset) == ("prior", "paper")
+    assert (estimator.method.moves, estimator.preset) == ("prior", "paper")
     assert (estimator.n_warmup, estimator.n_draws, estimator.random_state) == (3, 4, 7)
     assert presets_of("cgm", "both") == ("paper",)
     assert presets_of("hmc-df", "both") == ("exact", "paper")
@@ -149,7 +164,7 @@ def test_leaves_without_the_constant_are_those_of_the_posterior_without_it():
     leaves = np.array([[2, 3, 3, 5]])
     posterior = SimpleNamespace(
         n_classes=3, n_leaves=leaves, weights=np.full((1, 4), 0.25),
-        settings=SimpleNamespace(class_prior=1.0),
+        configuration=HMCDF().configured(),
     )  # fmt: skip
     # Gamma(3) = 2 a leaf: draws weigh 2^-leaves
     weights = 0.5 ** leaves[0]
@@ -165,8 +180,10 @@ def regression() -> Split:
 
 def fit_regressor(split, method, **settings):
     model = BayesianTreeRegressor(
-        method=method, n_chains=1, n_warmup=20, n_draws=30, random_state=0, n_jobs=1,
-        standardize=False, **settings,
+        **parameters(
+            method=method, n_chains=1, n_warmup=20, n_draws=30, random_state=0, n_jobs=1,
+            standardize=False, **settings,
+        )
     )  # fmt: skip
     return model.fit(split.X, split.y).posterior_
 
@@ -221,7 +238,7 @@ def test_burn_in_is_watched_on_the_same_chain(method, preset):
     ((config, _),) = restarts.restart_configs([split], [method], preset, 1, shorten=40)
     config = restarts.burn_in_config(config)
     if preset == "paper":
-        config["parameters"]["adapt_steps"] = 20
+        config["parameters"]["method__adapt_steps"] = 20
     posterior = restarts.fitted(config, split)
     watched = restarts.watch_burn_in(posterior, split)
     assert watched.n_draws == config["parameters"]["n_warmup"] == 5
@@ -245,7 +262,7 @@ def test_the_burn_in_of_another_chain_is_refused():
 def test_a_long_run_that_was_stopped_goes_on(tmp_path, monkeypatch):
     split = load_paper_split("iris")
     ((config, _),) = restarts.restart_configs([split], ["hmc-df"], "paper", 1, shorten=20)
-    config["parameters"]["adapt_steps"] = 20
+    config["parameters"]["method__adapt_steps"] = 20
     whole = restarts.run_restart(config, split)
     advance = Chains._advance
 

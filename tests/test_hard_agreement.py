@@ -11,8 +11,8 @@ import numpy as np
 from hamiltree.core.predict import forest_of, tree_predictions
 from hamiltree.draws import Draws
 from hamiltree.run import Problem, sample
-from hamiltree.settings import Settings
 
+from .configuring import configured
 from .reference.stats import effective_sample_size, standard_error
 
 TOLERANCE = 0.01
@@ -54,7 +54,7 @@ def test_cgm_and_hmc_df_agree_on_a_classification_problem(seed):
     ):
         draws, _ = sample(
             problem(),
-            Settings(**SHARED, **options),
+            configured(**SHARED, **options),
             n_chains=4,
             n_warmup=500,
             n_draws=30_000,

@@ -1,10 +1,11 @@
-"""Data flows one way, and so do imports: nothing below imports anything above it."""
+"""Data flows one way, and so do imports: nothing below imports anything above it, by any way."""
 
 from __future__ import annotations
 
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,60 +13,31 @@ import pytest
 import hamiltree
 
 PACKAGE = Path(hamiltree.__file__).parent
-
-# From the bottom up; a module may import from its own layer and from those before it.
-LAYERS = [
-    ["settings", "draws", "core", "files", "json_text"],
-    ["samplers"],
-    [
-        "building",
-        "chain_state",
-        "chains",
-        "checkpoint",
-        "datasets",
-        "elsewhere",
-        "encoding",
-        "gathering",
-        "interrupts",
-        "keeper",
-        "preprocess",
-        "progress",
-        "run",
-        "snapshot",
-        "tables",
-    ],
-    [
-        "consensus",
-        "datatree",
-        "diagnostics",
-        "ensemble",
-        "leaf_posterior",
-        "onnx_export",
-        "plots",
-        "posterior",
-        "storage",
-        "storage_checks",
-        "tree",
-        "tree_dict",
-        "tree_graphviz",
-        "tree_sklearn",
-        "tree_text",
-        "verdict",
-        "words",
-    ],
-    ["parameters", "estimators"],
-    ["experiments", "report"],
-    ["cli"],
-    ["__init__", "__main__"],
-]
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# From the bottom up; what a line names may import from its own folder and from the lines before.
+# Modules of the package itself have no line: they only must not lead a folder to one above it.
+ORDER = [
+    ["core/backend"],
+    ["core/densities", "core/sampling"],
+    ["core/tree"],
+    ["core/scan", "core/forest"],
+    ["core/moves", "core/predict"],
+    ["core/soft", "core/hard"],
+    ["core/smc"],
+    ["samplers"],
+    ["methods"],
+    ["datasets", "plots"],
+    ["report", "experiments"],
+    ["cli"],
+]
+LEVEL = {folder: level for level, folders in enumerate(ORDER) for folder in folders}
 
 
 def part(path: Path) -> str:
-    """The module, or the subpackage, directly under hamiltree that a file belongs to."""
-    first, *rest = path.relative_to(PACKAGE).parts
-    return first if rest else Path(first).stem
+    """The folder of a file, for core the one inside it; the file itself where there is none."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return "/".join(parts[: 2 if parts[0] == "core" else 1])
 
 
 def is_for_types_only(node: ast.AST) -> bool:
@@ -92,23 +64,51 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_down(path):
-    here = part(path)
-    assert here in LEVEL, f"{here} has no layer: say in this file where it belongs"
-    for name in imports(path):
-        top, *rest = name.split(".")
-        if top != "hamiltree":
-            continue
-        target = rest[0] if rest and rest[0] in LEVEL else "__init__"
-        if rest == ["__version__"]:
-            continue
-        assert LEVEL[target] <= LEVEL[here], f"{here} imports {name}, which is above it"
+def file_of(name: str) -> Path | None:
+    """The module that a dotted name is, or is in."""
+    top, *rest = name.split(".")
+    if top != "hamiltree" or rest == ["__version__"]:
+        return None
+    for length in (len(rest), len(rest) - 1):
+        place = PACKAGE.joinpath(*rest[:length])
+        for file in (place.with_suffix(".py"), place / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
+
+
+def graph() -> dict[Path, set[Path]]:
+    """By module, the modules that it imports."""
+    found = {path: {file_of(name) for name in imports(path)} for path in MODULES}
+    return {
+        path: {f for f in files if f is not None and f != path} for path, files in found.items()
+    }
+
+
+def test_imports_point_down():
+    reached: dict[Path, set[str]] = {}
+    links = graph()
+    for path in TopologicalSorter(links).static_order():  # refuses circles, and says where
+        reached[path] = {part(path)}.union(*(reached[below] for below in links[path]))
+    for path, parts in reached.items():
+        here = part(path)
+        if here in LEVEL:
+            above = {p for p in parts if p in LEVEL and p != here and LEVEL[p] >= LEVEL[here]}
+            assert not above, f"{path} leads to {above}"
+
+
+def test_all_folders_have_a_place():
+    folders = {part(path) for path in MODULES if path.parent not in (PACKAGE, PACKAGE / "core")}
+    assert folders <= set(LEVEL)
+    assert {part(path) for path in (PACKAGE / "core").iterdir() if path.suffix} <= {
+        *LEVEL,
+        "core/__init__",
+    }
 
 
 def test_only_the_estimators_know_scikit_learns_base_classes():
     importers = {part(p) for p in MODULES if any(n.startswith("sklearn.base") for n in imports(p))}
-    assert importers == {"estimators"}
+    assert importers == {"estimator_parameters", "base_estimator", "estimators"}
 
 
 def test_only_the_diagnostics_call_arviz():
@@ -118,13 +118,29 @@ def test_only_the_diagnostics_call_arviz():
 
 def test_the_reader_of_imports_reads_them(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
-    (tmp_path / "core").mkdir()
-    file = tmp_path / "core" / "bad.py"
+    (tmp_path / "core" / "soft").mkdir(parents=True)
+    file = tmp_path / "core" / "soft" / "bad.py"
     file.write_text(
-        "import numpy\nfrom .nodes import grow\nfrom .. import run\n"
-        "def f():\n    from ..posterior import Posterior\n"
-        "if TYPE_CHECKING:\n    from ..cli import app\n"
+        "import numpy\nfrom .nodes import grow\nfrom ... import run\n"
+        "def f():\n    from ...posterior import Posterior\n"
+        "if TYPE_CHECKING:\n    from ...cli import app\n"
     )
     assert list(imports(file)) == [
-        "numpy", "hamiltree.core.nodes.grow", "hamiltree.run", "hamiltree.posterior.Posterior",
+        "numpy", "hamiltree.core.soft.nodes.grow", "hamiltree.run",
+        "hamiltree.posterior.Posterior",
     ]  # fmt: skip
+    assert part(file) == "core/soft"
+    (tmp_path / "posterior.py").touch()
+    assert file_of("hamiltree.posterior.Posterior") == tmp_path / "posterior.py"
+    assert file_of("hamiltree.core.soft.bad") == file
+    assert file_of("numpy.core") is None
+
+
+@pytest.mark.parametrize("bad", ["core/tree/nodes.py", "parameters.py"])
+def test_a_step_up_and_a_circle_are_seen(bad, monkeypatch):
+    """``parameters`` is imported by methods: what it imports, they lead to."""
+    links = graph()
+    links[PACKAGE / bad].add(PACKAGE / "report" / "page.py")
+    monkeypatch.setattr(sys.modules[__name__], "graph", lambda: links)
+    with pytest.raises((AssertionError, ValueError)):
+        test_imports_point_down()

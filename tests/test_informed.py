@@ -13,11 +13,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hamiltree.core import informed, scan_data
-from hamiltree.core.jit import kernel
-from hamiltree.core.nodes import count_prunable, n_leaves, right_child
-from hamiltree.core.proposed_rules import MODE_COLUMNS, MODE_PRIOR
-from hamiltree.settings import KNOWN_MOVES
+from hamiltree.core.moves.propose import ENTRIES, NAMES, move_of
+from hamiltree.core.scan import data as scan_data
+from hamiltree.core.scan.proposals import MODE_COLUMNS, MODE_PRIOR
+from hamiltree.core.tree.nodes import (
+    DELETABLE,
+    PRUNABLE,
+    TRANSPOSABLE,
+    count_kind,
+    n_leaves,
+    right_child,
+)
+from hamiltree.samplers.common import KNOWN_MOVES
 
 from .core_trees import MAX_LEAVES
 from .informed_battery import BACK, PRIOR, Bench, copy_of, pair
@@ -44,37 +51,33 @@ def test_ratio_without_tables(n_classes, rng, monkeypatch):
     """Large data have no tables of scores."""
     monkeypatch.setattr(scan_data, "TABLE_ROWS", 0)
     bench = Bench.build("hmc-df", 0.2, n_classes, rng)
-    assert bench.work.by_rows.shape[1] == bench.work.by_fifths.shape[1] == 1
+    tables = bench.compiled.tables
+    assert tables.by_rows.shape[1] == tables.by_fifths.shape[1] == 1
     check_ratios(bench, n_trees=10)
 
 
 def test_moves_of_a_sweep(rng):
     """An entry stands for a move and its reverse alike, and rare moves are equally rare."""
-    assert set(informed.ENTRIES) == set(KNOWN_MOVES)
+    assert set(ENTRIES) == set(KNOWN_MOVES)
     n = 6000
     expected = {"grow": ("grow", "prune"), "insert": ("insert", "delete")}
-    for name, entry in informed.ENTRIES.items():
-        found = Counter(which_move(entry, rng) for _ in range(n))
+    for name, entry in ENTRIES.items():
+        found = Counter(move_of(entry, rng) for _ in range(n))
         if name == "rare":
-            counts = [found[informed.NAMES.index(m)] for m in ("regrow", "transpose", "relocate")]
+            counts = [found[NAMES.index(m)] for m in ("regrow", "transpose", "relocate")]
             counts.append(found[-1] / 3)
         else:
-            counts = [found[informed.NAMES.index(m)] for m in expected.get(name, (name,))]
+            counts = [found[NAMES.index(m)] for m in expected.get(name, (name,))]
         total = n if name != "rare" else sum(counts)
         assert sum(counts) == pytest.approx(total)
         assert stats.chisquare(counts).pvalue > LEVEL if len(counts) > 1 else counts == [n]
-
-
-@kernel
-def which_move(entry, rng):
-    return informed.move_of(entry, rng)
 
 
 def check_ratios(bench, n_trees):
     moved: Counter[str] = Counter()
     for k in range(n_trees):
         tree = bench.tree(n_splits=k % 7)
-        for move in informed.NAMES:
+        for move in NAMES:
             mode = MODE_COLUMNS if bench.rng.random() < 0.5 else MODE_PRIOR
             new, log_q = bench.propose(move, tree, mode)
             if log_q == -np.inf:
@@ -90,14 +93,14 @@ def check_ratios(bench, n_trees):
             expected = back.log_density - forth.log_density
             assert log_q == pytest.approx(expected, abs=1e-9), (move, k)
             moved[move] += 1
-    assert set(moved) == set(informed.NAMES), moved
+    assert set(moved) == set(NAMES), moved
 
 
 # ------------------------------------------------------------------ choices
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("move", [m for m in informed.NAMES if m != "regrow"])
+@pytest.mark.parametrize("move", [m for m in NAMES if m != "regrow"])
 def test_choices_have_their_probabilities(move, method, rng):
     """Nodes, sides and coins of a move on one tree, as often as the reference says."""
     bench = Bench.build(method, 0.0, 3, rng)
@@ -125,9 +128,9 @@ def test_choices_have_their_probabilities(move, method, rng):
 def has_every_move(tree) -> bool:
     """With two candidates at least, but for transpose, which has its coins."""
     return (
-        informed.count_transposable(tree) >= 1
-        and informed.count_deletable(tree) >= 2
-        and count_prunable(tree) >= 2
+        count_kind(tree, TRANSPOSABLE) >= 1
+        and count_kind(tree, DELETABLE) >= 2
+        and count_kind(tree, PRUNABLE) >= 2
     )
 
 
@@ -171,7 +174,7 @@ def test_limits_on_leaves(rng):
 
 def test_a_lone_root_has_no_other_move(rng):
     bench = Bench.build("hmc-df", 0.1, 3, rng)
-    for move in informed.NAMES:
+    for move in NAMES:
         _, log_q = bench.propose(move, bench.tree(0), MODE_PRIOR)
         assert (log_q > -np.inf) == (move in ("grow", "regrow"))
 

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hamiltree.core import informed
+from hamiltree.core.moves.propose import NAMES
 from hamiltree.samplers import rjhmc
 
 from .battery import run_toy
@@ -22,7 +22,7 @@ from .reference.exact import exact_toy
 from .reference.model import TOYS
 from .reference.stats import compare_means, total_variation
 
-LEVEL = 1e-5  # some 15 tests in each of 140 cases, long ones included: a false alarm in 50 runs
+LEVEL = 1e-5  # of each of some 15 tests a case: a false alarm in some 40 runs, long ones included
 TIMES = {"regrow": 2}  # it costs as much as several others
 MOVES = ("grow", "insert", "change", "regrow", "transpose", "swap", "relocate", "rotate")
 
@@ -71,13 +71,12 @@ def test_posterior(toy_name, method, h, move, seed):
 @pytest.fixture
 def scans_see_the_data(monkeypatch):
     """Scans at full power, whatever the power of the likelihood in the target."""
-    make_state = rjhmc.make_state
+    made = rjhmc.make_scan
 
-    def with_scans(sampler):
-        state = make_state(sampler)
-        return state._replace(scan_model=state.scan_model._replace(power=np.ones(1)))
+    def at_full_power(data, model, *sizes):
+        return made(data, model._replace(power=np.ones(1)), *sizes)
 
-    monkeypatch.setattr(rjhmc, "make_state", with_scans)
+    monkeypatch.setattr(rjhmc, "make_scan", at_full_power)
 
 
 @pytest.mark.usefixtures("scans_see_the_data")
@@ -103,4 +102,4 @@ def test_prior_under_informed_proposals(n_classes, method, h, move, seed):
 
 def test_every_informed_move_is_here():
     pairs = {"prune": "grow", "delete": "insert"}
-    assert {pairs.get(name, name) for name in informed.NAMES} == set(MOVES)
+    assert {pairs.get(name, name) for name in NAMES} == set(MOVES)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hamiltree.core.buffers import CLASSES, COLLAPSED, MEANS
-from hamiltree.core.jumps import GROW, PRUNE, STAY, propose_jump
-from hamiltree.core.nodes import copy_tree, count_prunable, empty_tree, n_leaves
+from hamiltree.core.soft.data import CLASSES, COLLAPSED, MEANS
+from hamiltree.core.soft.prior_jumps import GROW, PRUNE, STAY, propose_jump
+from hamiltree.core.tree.nodes import PRUNABLE, copy_tree, count_kind, empty_tree, n_leaves
 
 from .core_trees import MAX_LEAVES, PRIOR, random_model, random_tree
 
@@ -59,7 +59,7 @@ def test_ratio(oblique, family, min_leaves, rng):
             assert heirs.size == 1  # one child has the small tree's mean, the other was drawn
             drawn = children[1 - heirs[0]]
             log_grow += stats.norm(*PRIOR.mu).logpdf(drawn)
-        log_prune = np.log(prune_share / count_prunable(large))
+        log_prune = np.log(prune_share / count_kind(large, PRUNABLE))
         expected = log_prune - log_grow if move == GROW else log_grow - log_prune
         assert log_q == pytest.approx(expected, rel=1e-10)
     assert seen == {GROW, PRUNE, STAY}

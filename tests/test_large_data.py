@@ -11,11 +11,12 @@ import pytest
 
 from benchmarks.scale import measure_draws
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
-from hamiltree.core.buffers import make_data
 from hamiltree.core.predict import most_likely_leaf
+from hamiltree.core.soft.data import inputs_of, make_data
 from hamiltree.preprocess import ROWS_A_BLOCK, learn
 from hamiltree.samplers.rjhmc import RJHMC
-from hamiltree.settings import Settings
+
+from .configuring import configured
 
 
 def test_columns_in_parts_are_those_of_the_whole(rng):
@@ -25,9 +26,10 @@ def test_columns_in_parts_are_those_of_the_whole(rng):
         preprocessing = learn(X, None, classes=np.arange(3), dtype=dtype)
         data = make_data(preprocessing.columns_of(X), y, 3)
         whole = make_data(preprocessing.to_unit(X).astype(dtype), y, 3)
-        assert data.columns.dtype == np.dtype(dtype)
-        assert data.columns.ctypes.data % 64 == 0
-        np.testing.assert_array_equal(data.columns, whole.columns)
+        inputs = inputs_of(data)
+        assert inputs.dtype == np.dtype(dtype)
+        assert inputs.ctypes.data % 64 == 0
+        np.testing.assert_array_equal(inputs, inputs_of(whole))
 
 
 def test_float32_is_rounded_once_and_alike(rng):
@@ -94,7 +96,7 @@ def test_large_data_bound_the_gradients_of_a_step(rng):
     y = np.zeros(100_000)
     by_rows = ((1_000, None, 10), (40_000, None, 3), (100_000, None, 2), (100_000, 8, 8))
     for n, given, expected in by_rows:
-        settings = Settings(max_nuts_depth=given, moves="prior")
+        settings = configured(max_nuts_depth=given, moves="prior")
         sampler = RJHMC.build(rng.random((1, n)), y[:n], 0, settings, 0)
         assert sampler.max_nuts_depth == expected
 

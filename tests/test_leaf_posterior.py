@@ -10,15 +10,16 @@ from scipy import stats
 
 from hamiltree import BayesianTreeRegressor
 from hamiltree.leaf_posterior import class_intervals, mean_posterior, soft_rows
-from hamiltree.settings import Settings
+from hamiltree.methods import HMCDF
 
+from .configuring import parameters
 from .fake_draws import fake_posterior
 
 
 def test_class_intervals_hold_their_share_of_dirichlet_draws(rng):
     counts = np.array([[9.0, 0.5, 0.0], [0.0, 0.0, 0.0]])
-    settings = Settings(class_prior=(0.5, 1.0, 2.0))
-    got = class_intervals(counts, settings, 0.8)
+    method = HMCDF(class_prior=(0.5, 1.0, 2.0))
+    got = class_intervals(counts, method, 0.8)
     assert got.shape == (2, 3, 2)
     for leaf in range(2):
         draws = rng.dirichlet(counts[leaf] + [0.5, 1.0, 2.0], 40_000)
@@ -34,7 +35,7 @@ def test_normal_means_by_conditioning_the_joint_distribution(rng):
     """(mu, y) is jointly normal: the same posterior without the normal equations."""
     phi, y = rng.dirichlet(np.ones(4), 30), rng.normal(size=30)
     mean, sd, sigma = 0.3, 1.7, 0.4
-    got = mean_posterior(phi, y, sigma, Settings(mu_prior=(mean, sd)))
+    got = mean_posterior(phi, y, sigma, HMCDF(mu_prior=(mean, sd)))
     gain = sd**2 * phi.T @ np.linalg.inv(sd**2 * phi @ phi.T + sigma**2 * np.eye(30))
     np.testing.assert_allclose(got.centre, mean + gain @ (y - phi @ np.full(4, mean)), rtol=1e-9)
     covariance = sd**2 * np.eye(4) - gain @ phi * sd**2
@@ -58,9 +59,8 @@ def test_recorded_means_have_this_posterior(method, options, rng):
     """Given its tree, the recorded mean of a leaf is a draw: through its law it is uniform."""
     X = rng.uniform(size=(40, 2))
     y = 10 * (X[:, 0] > 0.5) + rng.normal(size=40) + 100
-    model = BayesianTreeRegressor(
-        method=method, n_chains=2, n_warmup=200, n_draws=400, random_state=3, **options
-    ).fit(X, y)
+    lengths = {"n_chains": 2, "n_warmup": 200, "n_draws": 400, "random_state": 3}
+    model = BayesianTreeRegressor(**parameters(method=method, **lengths, **options)).fit(X, y)
     post = model.posterior_
     probability = []
     for chain, draw in np.ndindex(2, 400):

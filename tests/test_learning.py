@@ -8,10 +8,10 @@ from scipy import stats
 from scipy.integrate import cumulative_trapezoid
 from scipy.special import gammaln
 
-from hamiltree.core.buffers import CLASSES, COLLAPSED, MEANS
-from hamiltree.core.labels import label_likelihood, labels_address
-from hamiltree.core.learning import (
-    Learning,
+from hamiltree.core.soft.data import CLASSES, COLLAPSED, MEANS
+from hamiltree.core.soft.labels import label_likelihood
+from hamiltree.core.soft.learned_h import (
+    LearnedH,
     correct,
     fit_probabilities,
     log_dirichlet,
@@ -19,13 +19,13 @@ from hamiltree.core.learning import (
     refresh,
     update_h,
 )
-from hamiltree.core.nodes import copy_tree, empty_tree, n_leaves
-from hamiltree.core.target import likelihood
+from hamiltree.core.soft.target import likelihood
+from hamiltree.core.tree.nodes import copy_tree, empty_tree, n_leaves
 from hamiltree.samplers.learning import LearningRJHMC
 from hamiltree.samplers.rjhmc import RJHMC
-from hamiltree.settings import Settings
 
-from .core_trees import MAX_LEAVES, PRIOR, random_model, random_tree, to_reference
+from .configuring import configured
+from .core_trees import MAX_LEAVES, PRIOR, random_model, random_tree, to_reference, with_room
 from .reference.exact_learned import H_RANGE, h_prior
 from .reference.model import (
     TOYS,
@@ -42,17 +42,18 @@ FAMILIES = {"classes": CLASSES, "explicit means": MEANS, "means integrated out":
 CONCENTRATION = 0.7  # of random_model's leaves
 
 
-def make_learning(rng, model, tree, work, by_feature=False) -> Learning:
+def make_learning(rng, model, tree, by_feature=False) -> LearnedH:
     classes = max(len(model.leaf_prior.class_prior), 1)
     tables = [np.zeros((MAX_LEAVES, classes)) for _ in range(5)]
     tables[0][:] = rng.dirichlet(np.ones(classes), size=MAX_LEAVES)
     empty, rows = np.zeros(0), model.data.columns.shape[1]
     ends = [(np.log(end) - np.log(PRIOR_OF_H[0])) / PRIOR_OF_H[1] for end in H_RANGE]
-    return Learning(
+    return LearnedH(
         log_median=np.log(PRIOR_OF_H[0]),
         log_sd=PRIOR_OF_H[1],
         log_mass=np.log(np.diff(stats.norm.cdf(ends))[0]),
-        log_range=tuple(np.log(H_RANGE)),
+        log_low=np.log(H_RANGE[0]),
+        log_high=np.log(H_RANGE[1]),
         by_feature=by_feature,
         p=tables[0],
         new_p=tables[1],
@@ -68,9 +69,7 @@ def make_learning(rng, model, tree, work, by_feature=False) -> Learning:
         like_before=np.zeros(1),
         accepted_before=np.zeros(10, np.int64),
         nuts_tally=np.zeros((2, 2), np.int64),
-        labels_address=labels_address(
-            model.data, model.h, tree, work, tables[0], empty, tables[0], False
-        ),
+        labels=label_likelihood,
     )
 
 
@@ -79,7 +78,7 @@ def setting(rng, family, *, oblique=False, n_splits=3, power=1.0, n_rows=20, by_
     model, work, X, y = random_model(
         rng, FAMILIES[family], tree, n_rows=n_rows, n_features=3, h=PRIOR_OF_H[0], power=power
     )
-    return tree, model, work, X, y, make_learning(rng, model, tree, work, by_feature)
+    return tree, model, work, X, y, make_learning(rng, model, tree, by_feature)
 
 
 # ------------------------------------------------------------------ h
@@ -184,7 +183,7 @@ def test_likelihood_of_labels_and_expected_rows(n_splits, oblique, room, rng):
         rng, "classes", oblique=oblique, n_splits=n_splits, n_rows=600
     )
     if room:
-        work = work._replace(psi=np.zeros(23 * 256), reach=np.zeros(23 * 256))
+        work = with_room(work, 2 * MAX_LEAVES - 1)
     leaves = n_leaves(tree)
     counts = np.full((MAX_LEAVES, 3), np.nan)
     for routed in (False, True):
@@ -314,7 +313,7 @@ def test_a_refused_step_is_undone(weight, rng):
 @pytest.mark.parametrize("name", ["two-classes", "regression"])
 def test_a_chain_knows_the_likelihood_of_its_h(name, by_feature, rng):
     toy = TOYS[name]()
-    settings = Settings(h="learn", h_by_feature=by_feature, max_leaves=MAX_LEAVES)
+    settings = configured(h="learn", h_by_feature=by_feature, max_leaves=MAX_LEAVES)
     columns = np.ascontiguousarray(toy.X.T)
     sampler = RJHMC.build(columns, toy.y, toy.n_classes, settings, 5)
     chain = LearningRJHMC(sampler).start(rng)
@@ -338,7 +337,7 @@ def test_a_chain_knows_the_likelihood_of_its_h(name, by_feature, rng):
 def test_in_regression_h_waits_for_a_tree(rng):
     """It keeps its first value for the first quarter of warm-up, and moves from there on."""
     toy = TOYS["regression"]()
-    settings = Settings(h="learn", max_leaves=MAX_LEAVES)
+    settings = configured(h="learn", max_leaves=MAX_LEAVES)
     sampler = RJHMC.build(np.ascontiguousarray(toy.X.T), toy.y, 0, settings, n_warmup=40)
     chain = LearningRJHMC(sampler).start(rng)
     first = chain.state.model.h.copy()

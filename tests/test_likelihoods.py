@@ -6,26 +6,25 @@ import numpy as np
 import pytest
 from scipy import special
 
-from hamiltree.core.buffers import (
+from hamiltree.core.densities import digamma
+from hamiltree.core.soft.data import (
     CLASSES,
     COLLAPSED,
     MEANS,
     PAIRS_A_SPLIT,
     PAIRS_A_SPLIT_KEPT,
 )
-from hamiltree.core.classes import digamma
-from hamiltree.core.jit import kernel
-from hamiltree.core.priors import log_prior, log_threshold, log_weights
-from hamiltree.core.routing import BLOCK
-from hamiltree.core.target import (
+from hamiltree.core.soft.target import (
     constrain,
     dimension,
     evaluate,
     log_density_and_gradient,
     unconstrain,
 )
+from hamiltree.core.tree.priors import log_prior, log_threshold, log_weights
+from hamiltree.core.tree.routing import BLOCK
 
-from .core_trees import PRIOR, random_chain, random_model, random_tree, to_reference
+from .core_trees import PRIOR, random_chain, random_model, random_tree, to_reference, with_room
 from .reference.model import (
     log_likelihood_class,
     log_likelihood_collapsed,
@@ -38,11 +37,6 @@ FAMILIES = {"classes": CLASSES, "explicit means": MEANS, "means integrated out":
 
 RULES = ("columns", "sticks", "log ratios")
 """HMC-DF, and HMC-DFI with the coordinates of the paper and of the informed sampler."""
-
-
-@kernel
-def value_of(model, tree, work, with_gradient):
-    return evaluate(model, tree, work, with_gradient)
 
 
 def test_digamma():
@@ -73,9 +67,9 @@ def check_value(family, oblique, h, n_rows, rng):
             expected = log_likelihood_collapsed(reference, X, y, sigma, h, PRIOR)
         # the clamp of the sigmoid at 40 leaves 4e-18 a row where the reference has less
         for with_gradient in (False, True):
-            value = value_of(model, tree, work, with_gradient)
+            value = evaluate(model, model.family, tree, work, with_gradient)
             assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        whole = value + log_prior(model.family, model.prior, model.leaf_prior, tree)
+        whole = value + log_prior(family == "explicit means", model.prior, model.leaf_prior, tree)
         assert whole == pytest.approx(
             log_posterior(
                 reference,
@@ -138,8 +132,8 @@ def check_gradient(family, rules, h, n_rows, rng):
 
 
 def check_gradient_with_room(room, model, tree, work):
-    """With room for so much of the routing, value and gradient are those that ``work`` gives."""
-    less = work._replace(psi=np.zeros(room), reach=np.zeros(room))
+    """With room to keep so many routed nodes, value and gradient are those that ``work`` gives."""
+    less = with_room(work, room)
     n = dimension(model, tree)
     u, expected, gradient = np.zeros(n), np.zeros(n), np.zeros(n)
     unconstrain(model, tree, u)
@@ -158,8 +152,8 @@ def test_large_data_take_the_other_way_to_the_same_gradient(family, oblique, rng
     model, work, _, _ = random_model(
         rng, FAMILIES[family], tree, n_rows=4 * BLOCK + 5, n_features=3, h=0.05
     )
-    room = tree.size.size * BLOCK  # of one block: the least that a run has
-    assert tree.n_nodes[0] * model.data.columns.shape[1] > room
+    room = tree.size.size  # of one block: the least that a run has
+    assert tree.n_nodes[0] * len(model.data.block_class) > room
     check_gradient_with_room(room, model, tree, work)
 
 
@@ -178,15 +172,15 @@ def test_gradient_from_sums_is_that_of_a_second_pass(family, h, saturated, rng):
         if saturated:
             model.data.columns[:] = np.round(model.data.columns)
             tree.threshold[tree.size > 1] = 0.5
-        room = tree.n_nodes[0] * BLOCK  # for one block; ``work`` has it for all
-        assert room < tree.n_nodes[0] * model.data.columns.shape[1] <= work.psi.size
+        room = int(tree.n_nodes[0])  # for one block; ``work`` has it for all
+        assert room < tree.n_nodes[0] * len(model.data.block_class) <= work.n_routed
         check_gradient_with_room(room, model, tree, work)
 
 
 def test_buffers_start_with_a_cache_line(rng):
     tree = random_tree(rng, 3, 2, oblique=False)
     model, work, _, _ = random_model(rng, COLLAPSED, tree, n_rows=40, n_features=3, h=0.1)
-    for array in (model.data.columns, model.data.y, work.psi, work.reach, work.adjoint):
+    for array in (model.data.columns, model.data.y, work.rows):
         assert array.ctypes.data % 64 == 0
         assert array.flags.c_contiguous
 

@@ -11,8 +11,10 @@ import pytest
 from scipy.special import ndtr
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
+from hamiltree.methods import CGM, METHODS, WU
 from hamiltree.posterior import Posterior
-from hamiltree.settings import METHODS
+
+from .configuring import parameters
 
 SHORT = {"n_chains": 2, "n_warmup": 30, "n_draws": 40, "random_state": 3}
 TARGETS = ("binary", "multi-class", "regression")
@@ -34,7 +36,7 @@ def data(target: str):
 def test_fits_predicts_saves_and_reloads(method, target, tmp_path):
     X, y = data(target)
     estimator = BayesianTreeRegressor if target == "regression" else BayesianTreeClassifier
-    model = estimator(method=method, **SHORT).fit(X, y)
+    model = estimator(**parameters(method=method, **SHORT)).fit(X, y)
     posterior = model.posterior_
     assert model.score(X, y) > 0.75
     assert posterior.weights.shape == (2, 40)
@@ -62,7 +64,7 @@ def test_fits_predicts_saves_and_reloads(method, target, tmp_path):
     again = Posterior.load(path)
     np.testing.assert_array_equal(again.predict_mean(X), posterior.predict_mean(X))
     np.testing.assert_array_equal(again.predict_single_trees(X), posterior.predict_single_trees(X))
-    assert again.settings == posterior.settings
+    assert again.configuration == posterior.configuration
     assert again.acceptance.keys() == posterior.acceptance.keys()
     if target == "regression":
         before, after = (p.predict_quantiles(X[:5], [0.1, 0.9]) for p in (posterior, again))
@@ -76,7 +78,7 @@ def test_fits_predicts_saves_and_reloads(method, target, tmp_path):
 def test_each_leafs_own_noise_is_used(method):
     X, y = data("regression")
     y = y + np.where(X[:, 0] > 0, 4.0, 0.1) * np.random.default_rng(2).normal(size=len(y))
-    model = BayesianTreeRegressor(method=method, **SHORT).fit(X, y)
+    model = BayesianTreeRegressor(**parameters(method=method, **SHORT)).fit(X, y)
     posterior = model.posterior_
     weight = posterior.weights.ravel()[:, None]
     trees = [posterior.tree(c, d) for c in range(2) for d in range(40)]
@@ -111,7 +113,7 @@ def test_one_variance_for_all_leaves_on_request():
     X, y = data("regression")
     for method in ("cgm", "wu"):
         leaf = (
-            BayesianTreeRegressor(method=method, variance="common", **SHORT)
+            BayesianTreeRegressor(method=METHODS[method](variance="common"), **SHORT)
             .fit(X, y)
             .posterior_.draws
         )
@@ -126,40 +128,38 @@ def test_one_variance_for_all_leaves_on_request():
 
 def test_the_total_mass_is_spread_over_the_classes():
     X, y = data("multi-class")
-    settings = (
-        BayesianTreeClassifier(method="cgm", class_mass=1.5, **SHORT).fit(X, y).posterior_.settings
-    )
-    assert settings.class_prior == (0.5, 0.5, 0.5)
-    paper = (
-        BayesianTreeClassifier(method="cgm", preset="paper", **SHORT).fit(X, y).posterior_.settings
-    )
-    assert paper.class_prior == (1 / 3, 1 / 3, 1 / 3)
+
+    def fitted(**parameters):
+        return BayesianTreeClassifier(**SHORT, **parameters).fit(X, y).posterior_.configuration
+
+    spread = fitted(method=CGM(class_mass=1.5)).method
+    assert spread.class_concentration(3) == (0.5, 0.5, 0.5)
+    paper = fitted(method="cgm", preset="paper").method
+    assert paper.class_concentration(3) == (1 / 3, 1 / 3, 1 / 3)
     assert (paper.proposals, paper.min_leaves) == (1, 1)
-    mine = BayesianTreeClassifier(method="cgm", preset="paper", class_prior=2.0, **SHORT).fit(X, y)
-    assert mine.posterior_.settings.class_prior == 2.0
+    assert fitted(method=CGM.paper(class_prior=2.0)).method.class_concentration(3) == (2.0,) * 3
     with pytest.raises(ValueError, match="class_prior or class_mass, not both"):
-        BayesianTreeClassifier(method="cgm", class_mass=1.0, class_prior=1.0).fit(X, y)
+        fitted(method=CGM(class_mass=1.0, class_prior=1.0))
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("method", "wrong"),
     [
-        {"variance_prior": (1.0,)},
-        {"variance_prior": (1.0, -1.0)},
-        {"mean_prior": (0.0, 0.0)},
-        {"mean_prior": (np.inf, 1.0)},
-        {"expected_splits": 0.0},
-        {"left_share": 1.0},
-        {"rule_prior": "flat"},
-        {"variance": "shared"},
-        {"proposals": 0},
-        {"triples": 0},
+        (CGM, {"variance_prior": (1.0,)}),
+        (CGM, {"variance_prior": (1.0, -1.0)}),
+        (CGM, {"mean_prior": (0.0, 0.0)}),
+        (CGM, {"mean_prior": (np.inf, 1.0)}),
+        (WU, {"expected_splits": 0.0}),
+        (WU, {"left_share": 1.0}),
+        (CGM, {"rule_prior": "flat"}),
+        (CGM, {"variance": "shared"}),
+        (CGM, {"proposals": 0}),
+        (WU, {"triples": 0}),
     ],
 )
-def test_impossible_hyper_parameters_are_refused(wrong):
-    X, y = data("regression")
+def test_impossible_hyper_parameters_are_refused(method, wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        BayesianTreeRegressor(method="cgm", **SHORT, **wrong).fit(X, y)
+        method(**wrong)
 
 
 # ------------------------------------------------------------------ docs/symbols.md
@@ -168,7 +168,8 @@ SYMBOLS = (Path(__file__).parent.parent / "docs" / "symbols.md").read_text("utf-
 
 
 def test_the_table_of_symbols_names_parameters_that_exist():
-    known = {f.name for e in (BayesianTreeClassifier, BayesianTreeRegressor) for f in fields(e)}
+    owners = (BayesianTreeClassifier, BayesianTreeRegressor, *METHODS.values())
+    known = {f.name for owner in owners for f in fields(owner)}
     tables = [line.split("|") for line in SYMBOLS.splitlines() if line.startswith("|")]
     named = {
         name

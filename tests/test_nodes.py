@@ -6,16 +6,17 @@ import itertools
 
 import numpy as np
 
-from hamiltree.core.nodes import (
+from hamiltree.core.tree.nodes import (
+    INTERNAL,
+    LEAF,
+    PRUNABLE,
     Tree,
     copy_tree,
-    count_prunable,
+    count_kind,
     empty_tree,
     grow,
     n_leaves,
-    nth_internal,
-    nth_leaf,
-    nth_prunable,
+    nth_kind,
     path_to,
     prune,
     right_child,
@@ -58,13 +59,13 @@ def test_edits_keep_the_layout_and_all_other_rules(rng):
         before = rules_by_path(tree)
         can_grow = n_leaves(tree) < MAX_LEAVES
         if can_grow and (rng.random() < 0.55 or n_leaves(tree) == 1):
-            node = nth_leaf(tree, int(rng.integers(n_leaves(tree))))
+            node = nth_kind(tree, LEAF, int(rng.integers(n_leaves(tree))))
             grow(tree, node)
             tree.feature[node], tree.threshold[node] = rng.integers(5), rng.uniform()
             after = rules_by_path(tree)
             assert len(after) == len(before) + 1
         else:
-            prune(tree, nth_prunable(tree, int(rng.integers(count_prunable(tree)))))
+            prune(tree, nth_kind(tree, PRUNABLE, int(rng.integers(count_kind(tree, PRUNABLE)))))
             after = rules_by_path(tree)
             assert len(after) == len(before) - 1
         assert check(tree) == tree.n_nodes[0]
@@ -78,7 +79,7 @@ def test_growing_and_pruning_a_leaf_gives_the_tree_back(rng):
     twin = empty_tree(MAX_LEAVES, 0)
     for k in range(n_leaves(tree)):
         copy_tree(tree, twin)
-        node = nth_leaf(twin, k)
+        node = nth_kind(twin, LEAF, k)
         grow(twin, node)
         prune(twin, node)
         n = tree.n_nodes[0]
@@ -92,7 +93,7 @@ def test_path_depth_and_counts(rng):
     out = np.zeros(MAX_LEAVES, np.int64)
     depths = []
     for k in range(n_leaves(tree)):
-        leaf = nth_leaf(tree, k)
+        leaf = nth_kind(tree, LEAF, k)
         length = path_to(tree, leaf, out)
         depths.append(length)
         nodes = [*out[:length], leaf]
@@ -100,6 +101,6 @@ def test_path_depth_and_counts(rng):
         for parent, child in itertools.pairwise(nodes):
             assert child in (parent + 1, right_child(tree, parent))
     assert tree_depth(tree) == max(depths)
-    inner = [nth_internal(tree, k) for k in range(n_leaves(tree) - 1)]
+    inner = [nth_kind(tree, INTERNAL, k) for k in range(n_leaves(tree) - 1)]
     assert sorted(inner) == inner
-    assert count_prunable(tree) == sum(tree.size[i] == 3 for i in inner)
+    assert count_kind(tree, PRUNABLE) == sum(tree.size[i] == 3 for i in inner)

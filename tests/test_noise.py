@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 from scipy.integrate import cumulative_trapezoid
 
-from hamiltree.core.buffers import COLLAPSED
-from hamiltree.core.exploring import draw_means
-from hamiltree.core.noise import update_noise
-from hamiltree.core.target import evaluate, likelihood
+from hamiltree.core.soft.collapsed import draw_means
+from hamiltree.core.soft.data import COLLAPSED
+from hamiltree.core.soft.noise import update_noise
+from hamiltree.core.soft.target import VALUE, evaluate, likelihood
 
 from .core_trees import PRIOR, random_model, random_tree, to_reference
 from .reference.model import leaves, log_likelihood_collapsed, log_prior_sigma, phi
@@ -99,10 +99,10 @@ def test_means_have_their_conditional(h, rng):
     precision = weights.T @ weights / sigma**2 + np.eye(weights.shape[1]) / sd**2
     covariance = np.linalg.inv(precision)
     centre = covariance @ (weights.T @ y / sigma**2 + mean / sd**2)
-    evaluate(model, tree, work, np.bool_(False))
+    evaluate(model, COLLAPSED, tree, work, VALUE)
     out = np.zeros((2000, weights.shape[1]))
     for row in out:
-        draw_means(model, tree, work, row, rng)
+        draw_means(model.leaf_prior, work, len(row), model.power[0], row, rng)
     standard = (out - centre) @ np.linalg.cholesky(precision)
     assert stats.kstest(standard.ravel(), "norm").pvalue > LEVEL
     correlation = np.corrcoef(standard.T)[np.triu_indices(weights.shape[1], 1)]
@@ -112,8 +112,8 @@ def test_means_have_their_conditional(h, rng):
 def test_means_without_the_likelihood_have_their_prior(rng):
     tree, model, work, _, _ = setting(rng, 0.1, 0.0)
     assert likelihood(model, tree, work) == 0.0
-    evaluate(model, tree, work, np.bool_(False))
+    evaluate(model, COLLAPSED, tree, work, VALUE)
     out = np.zeros((500, len(leaves(to_reference(tree)))))
     for row in out:
-        draw_means(model, tree, work, row, rng)
+        draw_means(model.leaf_prior, work, len(row), model.power[0], row, rng)
     assert stats.kstest(out.ravel(), stats.norm(*PRIOR.mu).cdf).pvalue > LEVEL

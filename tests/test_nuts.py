@@ -8,19 +8,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hamiltree.core.adaptation import AVERAGER, LOG_STEP, LOG_STEP_BAR
-from hamiltree.core.adaptation import restart_averager as restart_averager_part
-from hamiltree.core.adaptation import update_averager as update_averager_part
-from hamiltree.core.buffers import CLASSES, COLLAPSED
-from hamiltree.core.jit import inlined, kernel
-from hamiltree.core.nuts import first_step_size, make_nuts_work, nuts_transition
-from hamiltree.core.target import (
+from hamiltree.core.backend.jit import inlined, kernel
+from hamiltree.core.soft.adaptation import (
+    AVERAGER,
+    LOG_STEP,
+    LOG_STEP_BAR,
+    restart_averager,
+    update_averager,
+)
+from hamiltree.core.soft.data import CLASSES, COLLAPSED
+from hamiltree.core.soft.nuts import first_step_size, make_nuts_work, nuts_transition
+from hamiltree.core.soft.target import (
     constrain,
     dimension,
     nuts_on_tree,
     unconstrain,
 )
-from hamiltree.core.transforms import simplex, simplex_gradient
+from hamiltree.core.soft.transforms import simplex, simplex_gradient
 
 from .core_trees import random_model, random_tree
 from .reference.stats import compare_means, kolmogorov, standard_error
@@ -31,11 +35,11 @@ LEVEL = 1e-4
 @inlined
 def adapt_and_run(target, args, q, n_warmup, out, accept, work, averager, inverse_mass, rng):
     """Dual averaging, then frozen; ``out`` gets a position a row."""
-    restart_averager_part(averager, first_step_size(target, args, q, inverse_mass, work, rng))
+    restart_averager(averager, first_step_size(target, args, q, inverse_mass, work, rng))
     for _ in range(n_warmup):
         step = math.exp(averager[LOG_STEP])
         info = nuts_transition(target, args, q, step, inverse_mass, 10, work, rng)
-        update_averager_part(averager, info.accept_stat, 0.8)
+        update_averager(averager, info.accept_stat, 0.8)
     step = math.exp(averager[LOG_STEP_BAR])
     for t in range(out.shape[0]):
         info = nuts_transition(target, args, q, step, inverse_mass, 10, work, rng)
@@ -147,10 +151,10 @@ def test_depth_limit_and_divergence(rng):
     unconstrain(model, tree, u)
     nuts_work = make_nuts_work(2, 10)
     before = u.copy()
-    info = nuts_on_tree(model, tree, work, u, 0.1, np.ones(2), 0, nuts_work, rng)
+    info, _ = nuts_on_tree(model, tree, work, u, 0.1, np.ones(2), 0, nuts_work, rng)
     assert info.depth == 0
     np.testing.assert_array_equal(u, before)
-    info = nuts_on_tree(model, tree, work, u, 1e9, np.ones(2), 10, nuts_work, rng)
+    info, _ = nuts_on_tree(model, tree, work, u, 1e9, np.ones(2), 10, nuts_work, rng)
     assert info.divergent
     np.testing.assert_array_equal(u, before)
 

@@ -26,7 +26,7 @@ def run(model, X):
 
 def hard(post):
     draws = dataclasses.replace(post.draws, h=np.zeros_like(post.draws.h))
-    return Posterior(draws, post.info, post.preprocessing, post.settings)
+    return Posterior(draws, post.info, post.preprocessing, post.configuration)
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 4])
@@ -36,7 +36,7 @@ def test_the_runtime_predicts_the_same(n_classes, h, seed, rng):
     post = fake_posterior(seed, n_draws=30, n_classes=n_classes, h=h)
     weights = rng.dirichlet(np.ones(60)).reshape(2, 30)
     draws = dataclasses.replace(post.draws, weights_of_draws=weights)
-    post = Posterior(draws, post.info, post.preprocessing, post.settings)
+    post = Posterior(draws, post.info, post.preprocessing, post.configuration)
     X = fake_rows(1000, seed)
     got = run(post.to_onnx(hard=True), X)
     expected = hard(post).predict_mean(X).reshape(1000, -1)

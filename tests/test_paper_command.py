@@ -75,7 +75,7 @@ def test_tables_and_figures_from_start_to_end(tmp_path, interrupted):
     assert len(runs) == 20
     assert set(runs["seed"]) == {1, 2}
     cgm = runs[(runs["dataset"] == "cgm") & (runs["method"] == "cgm")].iloc[0]
-    assert json.loads(cgm["configuration"])["variance_prior"] == [4.0, 2.0]
+    assert json.loads(cgm["configuration"])["method__variance_prior"] == [4.0, 2.0]
     assert json.loads(cgm["configuration"])["n_draws"] == 45 + 5
     assert cgm["burn_in_cut"] == 45
     assert (runs["seconds"] > 0).all()

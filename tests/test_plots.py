@@ -81,7 +81,7 @@ def test_ranks_of_a_chain_of_its_own(post):
     shifted = post.log_posterior.copy()
     shifted[2] += 100
     draws = dataclasses.replace(post.draws, log_posterior=shifted)
-    apart = Posterior(draws, post.info, post.preprocessing, post.settings)
+    apart = Posterior(draws, post.info, post.preprocessing, post.configuration)
     heights = [bar.get_height() for bar in plots.plot_rank(apart).patches]
     last = np.array(heights).reshape(3, -1)[2]
     first = len(last) * 2 // 3
@@ -96,7 +96,7 @@ def test_what_trace_and_rank_cannot_show(post):
         plots.plot_rank(fake_posterior(0, n_chains=1))
     particles = dataclasses.replace(post.info, log_evidence=-3.0)
     with pytest.raises(ValueError, match="particles"):
-        plots.plot_rank(Posterior(post.draws, particles, post.preprocessing, post.settings))
+        plots.plot_rank(Posterior(post.draws, particles, post.preprocessing, post.configuration))
 
 
 def test_inclusion_shows_the_importances(post):

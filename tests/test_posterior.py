@@ -52,7 +52,7 @@ def test_predictions_match_a_recursive_router(n_classes, oblique, h, seed):
     rng = np.random.default_rng(seed)
     weights = rng.dirichlet(np.ones(12)).reshape(2, 6)
     draws = dataclasses.replace(post.draws, weights_of_draws=weights)
-    post = Posterior(draws, post.info, post.preprocessing, post.settings)
+    post = Posterior(draws, post.info, post.preprocessing, post.configuration)
     X = fake_rows(261, seed)  # one block of 256 rows and a short one
     columns = post.preprocessing.to_unit(X)
     K = max(1, n_classes)
@@ -98,7 +98,7 @@ def test_a_row_at_the_threshold_of_a_hard_split_goes_left():
     )
     columns = np.zeros((P, 3))
     columns[1] = [0.5, np.nextafter(0.5, 1), 0.4]
-    forest = Posterior(draws, post.info, post.preprocessing, post.settings).forest
+    forest = Posterior(draws, post.info, post.preprocessing, post.configuration).forest
     assert most_likely_leaf(forest, columns).tolist() == [[0, 1, 0]]
 
 
@@ -124,7 +124,7 @@ def test_spread_survives_a_large_raw_target(seed):
     """Squares about zero would lose all digits of a spread of 1 about 1e9."""
     post = fake_posterior(seed, n_classes=0, n_draws=40)
     draws = dataclasses.replace(post.draws, leaf=post.draws.leaf + 1e9)
-    shifted = Posterior(draws, post.info, post.preprocessing, post.settings)
+    shifted = Posterior(draws, post.info, post.preprocessing, post.configuration)
     X = fake_rows(20, seed)
     # 1e9 itself is rounded to 1e-7 in the leaves, so their spread is good to about that.
     np.testing.assert_allclose(
@@ -163,7 +163,7 @@ def test_predictive_labels_follow_the_mean_probabilities(seed):
     one = fake_draws(seed, n_chains=1, n_draws=1, n_leaves=np.array([[5]]), h=0.2)
     draws = repeated(one, n)
     base = fake_posterior(seed, n_chains=1, n_draws=1)
-    post = Posterior(draws, base.info, base.preprocessing, base.settings)
+    post = Posterior(draws, base.info, base.preprocessing, base.configuration)
     X = fake_rows(6, seed)
     labels = post.sample_predictive(X, seed)[0]
     expected = post.predict_mean(X)
@@ -179,7 +179,7 @@ def test_labels_of_one_draw_share_their_leaf_probabilities(seed):
     one = fake_draws(seed, n_chains=1, n_draws=1, n_leaves=np.array([[1]]), n_classes=2)
     draws = repeated(dataclasses.replace(one, leaf=np.zeros((1, 2))), n)
     base = fake_posterior(seed, n_chains=1, n_draws=1, n_classes=2)
-    post = Posterior(draws, base.info, base.preprocessing, base.settings)
+    post = Posterior(draws, base.info, base.preprocessing, base.configuration)
     first, second = post.sample_predictive(fake_rows(2, seed), seed)[0].T
     agreeing = int((first == second).sum())
     assert stats.binomtest(agreeing, n, 2 / 3).pvalue > 1e-6
@@ -210,7 +210,7 @@ def test_feature_inclusion_counts_splits_tree_by_tree():
         feature=np.array([3, 0, 0, 1], np.int32),
         weights_of_draws=np.array([[0.5, 0.25, 0.25]]),
     )
-    got = Posterior(draws, post.info, post.preprocessing, post.settings).feature_inclusion()
+    got = Posterior(draws, post.info, post.preprocessing, post.configuration).feature_inclusion()
     # The root-only tree says nothing; the other two count alike. Used column 3 is input column 4.
     np.testing.assert_allclose(got, [1 / 3, 1 / 6, 0, 0, 1 / 2])
 

@@ -7,7 +7,7 @@ import pytest
 from .battery import CONFIGURATIONS, run_toy
 from .prior_battery import OPTIONS, assert_prior, toy
 
-LEVEL = 1e-5  # about 15 tests in each of 80 cases: a false alarm in 80 runs of the file
+LEVEL = 1e-5  # of each test
 
 
 def cases():
@@ -22,12 +22,16 @@ def cases():
                         yield pytest.param(*case, id="-".join(map(str, case)))
 
 
+CASES = list(cases())
+assert 15 * len(CASES) * LEVEL < 1 / 80, "about 15 tests a case: a false alarm in so many runs"
+
+
 def length(configuration: str) -> int:
     """Draws a chain; an informed iteration makes ten jumps."""
     return 2_000 if configuration.startswith("informed") else 8_000
 
 
-@pytest.mark.parametrize(("n_classes", "method", "h", "configuration", "min_leaves"), list(cases()))
+@pytest.mark.parametrize(("n_classes", "method", "h", "configuration", "min_leaves"), CASES)
 def test_prior_is_recovered(n_classes, method, h, configuration, min_leaves, seed):
     sampled = run_toy(
         toy(n_classes, min_leaves),

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
 
+from .configuring import parameters
 from .strategies import (
     LABELS,
     ODD,
@@ -209,7 +210,7 @@ def usable_data(draw):
     else:
         y = draw(columns(n, {k: v for k, v in USABLE.items() if k != "huge"}))
         y.index = frame.index
-    return frame, numbers, y, estimator(**TINY, **draw(st.sampled_from(METHODS)))
+    return frame, numbers, y, estimator(**parameters(**TINY, **draw(st.sampled_from(METHODS))))
 
 
 @holds_for(usable_data(), few=15, many=500)
@@ -254,7 +255,9 @@ def dyadic_data(draw):
     X = rng.integers(-500, 500, size=(n, p)) / 64.0
     y = rng.permutation(np.arange(n) % draw(st.integers(2, 3)))
     assume((X.max(axis=0) > X.min(axis=0)).all())
-    model = draw(st.sampled_from(ESTIMATORS))(**TINY, **draw(st.sampled_from(METHODS)))
+    model = draw(st.sampled_from(ESTIMATORS))(
+        **parameters(**TINY, **draw(st.sampled_from(METHODS)))
+    )
     return X, y, model
 
 
@@ -310,7 +313,7 @@ def renamed_labels(draw):
     name = draw(st.sampled_from(sorted(LABELS)))
     labels = np.asarray(LABELS[name])
     method = {"method": model.method, "h": model.h}
-    return X, y % len(labels), labels, BayesianTreeClassifier(**TINY, **method)
+    return X, y % len(labels), labels, BayesianTreeClassifier(**parameters(**TINY, **method))
 
 
 @holds_for(renamed_labels(), few=5, many=150)
@@ -382,7 +385,9 @@ def any_training_data(draw):
         X = ODD_CONTAINERS[draw(st.sampled_from(sorted(ODD_CONTAINERS)))](numbers)
     usual = [0, 1] * n
     y = draw(st.one_of(st.just(usual[:n]), odd_targets(n)))
-    model = draw(st.sampled_from(ESTIMATORS))(**TINY, **draw(st.sampled_from(METHODS)))
+    model = draw(st.sampled_from(ESTIMATORS))(
+        **parameters(**TINY, **draw(st.sampled_from(METHODS)))
+    )
     return X, y, model
 
 

@@ -27,7 +27,7 @@ def with_table(posterior: Posterior, encoding: Encoding) -> Posterior:
     scale = replace(posterior.preprocessing, feature_names=encoding.outputs)
     provenance = {**posterior.provenance, "table": encoding.to_dict(), "data": "table.csv"}
     return Posterior(
-        posterior.draws, posterior.info, scale, posterior.settings, provenance=provenance
+        posterior.draws, posterior.info, scale, posterior.configuration, provenance=provenance
     )
 
 
@@ -78,7 +78,7 @@ def test_the_included_draws_are_evenly_spaced(seed):
     weights[1, :2] = 0.25, 0.75
     heavy = Posterior(
         replace(posterior.draws, weights_of_draws=weights), posterior.info,
-        posterior.preprocessing, posterior.settings,
+        posterior.preprocessing, posterior.configuration,
     )  # fmt: skip
     assert included(heavy, 8).tolist() == [50, 50, 51, 51, 51, 51, 51, 51]
 
@@ -101,7 +101,11 @@ def test_the_form_asks_for_the_columns_of_the_table(seed):
         span=np.array([10.0, 1.0, 2.0, 4e-3]),
     )
     posterior = Posterior(
-        posterior.draws, posterior.info, scale, posterior.settings, provenance=posterior.provenance
+        posterior.draws,
+        posterior.info,
+        scale,
+        posterior.configuration,
+        provenance=posterior.provenance,
     )
     data = contents(posterior)
     assert [entry["start"] for entry in data["inputs"]] == [2.0, "north", "mid", 0.003]

@@ -17,6 +17,7 @@ from hamiltree.report import write_report
 from hamiltree.report.contents import DRAWS, included
 
 from .browser import Watched, browser
+from .configuring import changed
 from .fake_draws import P, fake_posterior, fake_rows, with_learned_h
 
 LEVELS = ((1 - 0.9) / 2, (1 + 0.9) / 2)
@@ -57,7 +58,7 @@ def with_training(posterior: Posterior, n: int = 60) -> Posterior:
     X, rng = fake_rows(n), np.random.default_rng(0)
     y = rng.integers(0, posterior.n_classes, n) if posterior.n_classes else rng.normal(40, 12, n)
     return Posterior(
-        posterior.draws, posterior.info, posterior.preprocessing, posterior.settings,
+        posterior.draws, posterior.info, posterior.preprocessing, posterior.configuration,
         provenance=posterior.provenance, training=TrainingData(X, y),
     )  # fmt: skip
 
@@ -67,7 +68,7 @@ def own_sds(posterior: Posterior) -> Posterior:
     leaf = posterior.draws.leaf
     sds = np.random.default_rng(1).uniform(0.1, 0.6, size=leaf.shape)
     draws = replace(posterior.draws, leaf=np.hstack([leaf, sds]))
-    settings = replace(posterior.settings, method="cgm")
+    settings = changed(posterior.configuration, method="cgm")
     return Posterior(draws, posterior.info, posterior.preprocessing, settings)
 
 
@@ -76,7 +77,7 @@ def weighted(posterior: Posterior) -> Posterior:
     weights = np.random.default_rng(2).gamma(0.5, size=posterior.weights.shape)
     draws = replace(posterior.draws, weights_of_draws=weights / weights.sum())
     info = replace(posterior.info, log_evidence=-12.5)
-    return Posterior(draws, info, posterior.preprocessing, posterior.settings)
+    return Posterior(draws, info, posterior.preprocessing, posterior.configuration)
 
 
 KINDS = {
@@ -326,7 +327,7 @@ def test_hostile_names_stay_text(chrome, tmp_path, seed):
     table = {"target": HOSTILE, "columns": [
         {"name": name, "kind": "number", "categories": []} for name in names]}  # fmt: skip
     posterior = Posterior(
-        posterior.draws, posterior.info, scale, posterior.settings,
+        posterior.draws, posterior.info, scale, posterior.configuration,
         provenance={"table": table, "data": HOSTILE}, training=posterior.training,
     )  # fmt: skip
     watched = Watched(chrome)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hamiltree.core.buffers import CLASSES
-from hamiltree.core.jit import kernel
-from hamiltree.core.rules import accept, nudge_threshold, nudge_weights
+from hamiltree.core.backend.jit import kernel
+from hamiltree.core.sampling import accept
+from hamiltree.core.soft.data import CLASSES
+from hamiltree.core.soft.feature_updates import nudge_threshold, nudge_weights
 
 from .core_trees import PRIOR, random_model, random_tree
 from .reference.stats import kolmogorov

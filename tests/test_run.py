@@ -13,15 +13,15 @@ import pytest
 
 import hamiltree.chains as chains_module
 import hamiltree.progress as progress_module
-from hamiltree.core.record import make_block
+from hamiltree.core.tree.record import make_block
 from hamiltree.run import Chains, Goal, Problem, sample
 from hamiltree.samplers.rjhmc import RJHMC
-from hamiltree.settings import Settings, resolve
 
 from .battery import CONFIGURATIONS
+from .configuring import changed, configured
 from .reference.model import TOYS, Prior, from_flat, log_posterior
 
-SETTINGS = Settings(h=0.1, max_leaves=6)
+SETTINGS = configured(h=0.1, max_leaves=6)
 
 
 def problem(name: str = "three-classes") -> Problem:
@@ -40,7 +40,7 @@ def same(a, b) -> bool:
 
 @pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi"])
 def test_same_seed_same_draws_whatever_the_threads(method, seed):
-    settings = dataclasses.replace(SETTINGS, method=method)
+    settings = changed(SETTINGS, method=method)
     results = [
         sample(problem(), settings, n_chains=3, n_warmup=60, n_draws=40, n_jobs=n_jobs, seed=seed)[
             0
@@ -65,7 +65,7 @@ def test_chains_differ_and_more_chains_keep_the_first(seed):
 def test_blocks_do_not_change_the_draws(name, configuration, seed):
     """One go, single steps across the end of warm-up, and a block that fills up: the same bits."""
     data = problem(name)
-    settings = dataclasses.replace(SETTINGS, h_init=0.3, **CONFIGURATIONS[configuration])
+    settings = changed(SETTINGS, h_init=0.3, **CONFIGURATIONS[configuration])
 
     def chain():
         sampler = RJHMC.build(data.columns, data.y, data.n_classes, settings, 40)
@@ -91,7 +91,7 @@ def test_blocks_do_not_change_the_draws(name, configuration, seed):
 def test_recorded_densities_are_those_of_the_recorded_trees(name, leaf_means, h, method, seed):
     """log posterior on the constrained scale, every constant, means integrated out if collapsed."""
     toy = TOYS[name]()
-    settings = dataclasses.replace(SETTINGS, method=method, h=h, leaf_means=leaf_means)
+    settings = changed(SETTINGS, method=method, h=h, leaf_means=leaf_means)
     draws, _ = sample(problem(name), settings, n_chains=2, n_warmup=50, n_draws=50, seed=seed)
     prior = Prior(alpha_split=settings.alpha_split, beta_split=settings.beta_split, max_leaves=6)
     for t in range(0, 100, 7):
@@ -118,7 +118,7 @@ def test_recorded_densities_are_those_of_the_recorded_trees(name, leaf_means, h,
 
 
 def test_statistics_and_tallies(seed):
-    settings = dataclasses.replace(SETTINGS, moves="prior")
+    settings = changed(SETTINGS, moves="prior")
     draws, info = sample(
         problem("regression"), settings, n_chains=2, n_warmup=100, n_draws=80, seed=seed
     )
@@ -177,7 +177,7 @@ def judged_run(enough, seed, *, max_draws=400, n_draws=30, n_jobs=2, method="hmc
         looks.append(draws.n_draws)
         return enough(draws, info)
 
-    settings = dataclasses.replace(SETTINGS, method=method)
+    settings = changed(SETTINGS, method=method)
     draws, info = sample(
         problem(), settings, n_chains=2, n_warmup=40, n_draws=n_draws,
         goal=Goal(look, max_draws), n_jobs=n_jobs, seed=seed,
@@ -187,7 +187,7 @@ def judged_run(enough, seed, *, max_draws=400, n_draws=30, n_jobs=2, method="hmc
 
 @pytest.mark.parametrize("method", ["hmc-df", "cgm"])
 def test_a_run_that_stops_early_has_the_first_draws_of_a_longer_one(method, seed):
-    settings = dataclasses.replace(SETTINGS, method=method)
+    settings = changed(SETTINGS, method=method)
     whole, _ = sample(problem(), settings, n_chains=2, n_warmup=40, n_draws=200, seed=seed)
     for n_jobs, stop_at in ((1, 30), (2, 60), (2, 150)):
         draws, info, _ = judged_run(
@@ -259,7 +259,7 @@ def test_zero_warm_up_runs(seed):
 
 
 def test_paper_preset_is_algorithm_one():
-    settings = resolve("paper", {"h": None})
+    settings = configured(preset="paper").method
     assert settings.scheme == "double-sided"
     assert settings.adapt == "transition"
     assert settings.move_probs == (0.2, 0.2, 0.6)
@@ -267,18 +267,15 @@ def test_paper_preset_is_algorithm_one():
     assert settings.warmup_acceptance == "biased"
     assert settings.acceptance == "exact"
     assert (settings.min_leaves, settings.adapt_steps, settings.inner_steps) == (2, 500, 1)
-    assert resolve("paper", {"min_leaves": 1, "h": 0.3}).h == 0.3  # the user wins
-    with pytest.raises(TypeError, match="unknown settings"):
-        resolve(None, {"depth": 3})
+    assert configured(preset="paper").h == 0.025
+    assert configured(preset="paper", min_leaves=1, h=0.3).h == 0.3  # the user wins
 
 
 @pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi"])
 @pytest.mark.parametrize("name", ["three-classes", "regression"])
 def test_paper_preset_runs(name, method, seed):
     """Per-transition adaptation, the h schedule, at least one split, stays always accepted."""
-    settings = resolve(
-        "paper", {"method": method, "adapt_steps": 60, "h": 0.05, "h_init": 0.2, "max_leaves": 8}
-    )
+    settings = configured(method, "paper", adapt_steps=60, h=0.05, h_init=0.2, max_leaves=8)
     draws, info = sample(
         problem(name), settings, n_chains=2, n_warmup=15, n_draws=40, n_jobs=2, seed=seed
     )
@@ -294,17 +291,15 @@ def test_paper_preset_is_near_the_posterior(seed):
     from .reference.exact import exact_toy
 
     toy = TOYS["two-classes"]()
-    settings = resolve(
-        "paper",
-        {
-            "adapt_steps": 40,
-            "h": 0.1,
-            "min_leaves": 1,
-            "max_leaves": 4,
-            "alpha_split": toy.prior.alpha_split,
-            "beta_split": toy.prior.beta_split,
-            "class_prior": toy.prior.classes,
-        },
+    settings = configured(
+        preset="paper",
+        adapt_steps=40,
+        h=0.1,
+        min_leaves=1,
+        max_leaves=4,
+        alpha_split=toy.prior.alpha_split,
+        beta_split=toy.prior.beta_split,
+        class_prior=toy.prior.classes,
     )
     draws, _ = sample(
         problem("two-classes"), settings, n_chains=4, n_warmup=20, n_draws=1500, n_jobs=2, seed=seed
@@ -315,20 +310,19 @@ def test_paper_preset_is_near_the_posterior(seed):
 
 def test_biased_acceptance_can_be_kept(seed):
     """The option of the paper's discussion: stay moves are then no longer always accepted."""
-    settings = resolve("paper", {"adapt_steps": 25, "acceptance": "biased", "h": 0.1})
+    settings = configured(preset="paper", adapt_steps=25, acceptance="biased", h=0.1)
     _, info = sample(problem(), settings, n_chains=2, n_warmup=10, n_draws=150, seed=seed)
     accepted, proposed = info.acceptance["sampling"]["stay"]
     assert accepted.sum() < proposed.sum()
 
 
-def test_compilation_is_announced_when_it_takes_long(capsys, monkeypatch):
-    monkeypatch.setattr(progress_module, "ANNOUNCE_AFTER", 0.05)
-    with progress_module.announced_compilation():
-        time.sleep(0.2)
-    assert "compiling" in capsys.readouterr().err
-    with progress_module.announced_compilation():
-        pass
-    time.sleep(0.2)
+def test_compilation_is_announced_where_there_is_some(capsys, monkeypatch):
+    monkeypatch.setattr(progress_module, "compile_units", lambda units: 1.5)
+    monkeypatch.setattr(progress_module, "missing", lambda kernels: list(kernels))
+    assert progress_module.compiled(["one", "two"]) == 1.5
+    assert "compiling 2 kernels" in capsys.readouterr().err
+    assert progress_module.compiled(["one"], show=False) == 1.5
+    assert progress_module.compiled([]) == 0.0
     assert capsys.readouterr().err == ""
 
 

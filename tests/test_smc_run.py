@@ -10,14 +10,15 @@ import pytest
 from scipy import stats
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, chains
-from hamiltree.core.particles import draw_offspring, drop_unused, make_particles
-from hamiltree.core.pool import NOWHERE, add_root, children_of, make_pool
+from hamiltree.core.smc.node_pool import NOWHERE, add_root, children_of, make_pool
+from hamiltree.core.smc.particles import draw_offspring, drop_unused, make_particles
+from hamiltree.methods import SMC
 from hamiltree.plots import plot_leaves, plot_trace
 from hamiltree.posterior import Posterior
 from hamiltree.run import Problem, sample
 from hamiltree.samplers import smc
-from hamiltree.settings import Settings
 
+from .configuring import configured
 from .reference.enumerate_smc import TINY, TinyProblem, grid_problem
 from .smc_battery import PROPOSALS, RESAMPLINGS, Z_LIMIT, run_islands, settings_of
 
@@ -100,7 +101,7 @@ def assert_same(one, other) -> None:
 @pytest.mark.parametrize("proposal", PROPOSALS)
 def test_threads_blocks_and_memory_do_not_change_the_particles(proposal, monkeypatch, rng):
     problem = larger_problem(rng)
-    settings = Settings(method="smc", split_proposal=proposal, beta_split=0.5, ess_threshold=0.5)
+    settings = configured(method="smc", split_proposal=proposal, beta_split=0.5, ess_threshold=0.5)
     lengths = {"n_chains": 3, "n_warmup": 0, "n_draws": 60, "progress": False, "seed": 7}
     plain, _ = sample(problem, settings, **lengths, n_jobs=1)
     threads, _ = sample(problem, settings, **lengths, n_jobs=3)
@@ -132,7 +133,7 @@ def test_nodes_can_be_dropped_after_any_decision(proposal, seed, rng):
 
 def test_shared_children_are_the_right_ones(rng):
     columns = rng.random((60, 100))
-    settings = Settings(method="smc", min_size=1)
+    settings = configured(method="smc", min_size=1)
     chain = smc.SMC.build(columns, np.zeros(100, np.int64), 1, settings, 1).start(rng)
     table = chain.plan.table
     pool = make_pool(table, 1 + 2 * 60 * 99, 100 * (1 + 60 * 99), optimal=False)
@@ -169,7 +170,7 @@ def test_offspring_are_in_proportion_to_the_weights(resampling, rng):
 def test_evidence_and_weights_of_the_islands(rng):
     problem = larger_problem(rng)
     draws, info = sample(
-        problem, Settings(method="smc"), n_chains=3, n_warmup=0, n_draws=50, progress=False
+        problem, configured(method="smc"), n_chains=3, n_warmup=0, n_draws=50, progress=False
     )
     log_weight = info.stats["log_weight"]
     assert draws.weights_of_draws.sum() == pytest.approx(1.0)
@@ -188,7 +189,7 @@ def test_an_interrupted_run_has_nothing_to_keep(monkeypatch, rng):
     monkeypatch.setattr(smc.SMCChain, "advance", interrupted)
     with pytest.raises(KeyboardInterrupt, match="before the particles were complete"):
         sample(
-            larger_problem(rng), Settings(method="smc"), n_chains=2, n_warmup=0, n_draws=50,
+            larger_problem(rng), configured(method="smc"), n_chains=2, n_warmup=0, n_draws=50,
             progress=False,
         )  # fmt: skip
 
@@ -251,29 +252,27 @@ def test_few_families_are_reported(rng):
     X = rng.normal(size=(400, 6))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     model = BayesianTreeClassifier(
-        method="smc", split_proposal="prior", n_chains=1, n_draws=200, random_state=0
+        method=SMC(split_proposal="prior"), n_chains=1, n_draws=200, random_state=0
     )
     with pytest.warns(match="use more particles, such as n_draws=2000"):
         model.fit(X, y)
     assert not model.posterior_.diagnose().converged
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [({"min_leaves": 3}, "min_leaves 1 or 2"), ({"variance": "common"}, "variance='leaf'")],
-)
-def test_what_smc_cannot_do_is_refused(rng, wrong, message):
+def test_what_smc_cannot_do_is_refused(rng):
     X, y = table(rng, 2)
-    with pytest.raises(ValueError, match=message):
-        BayesianTreeRegressor(method="smc", **wrong).fit(X, y.astype(float))
+    with pytest.raises(ValueError, match="min_leaves 1 or 2"):
+        BayesianTreeRegressor(method=SMC(min_leaves=3)).fit(X, y.astype(float))
+    with pytest.raises(TypeError, match="variance"):
+        SMC(variance="common")  # a leaf could not be judged on its own
 
 
 def test_the_papers_preset_is_the_papers():
     X, y = table(np.random.default_rng(0), 2)
     model = BayesianTreeClassifier(
-        method="smc", preset="paper", class_mass=0.3, n_chains=5, n_draws=40, random_state=0
+        method=SMC.paper(class_mass=0.3), n_chains=5, n_draws=40, random_state=0
     ).fit(X, y)
-    settings = model.posterior_.settings
-    assert (settings.split_proposal, settings.resampling) == ("prior", "multinomial")
-    assert (settings.alpha_split, settings.beta_split, settings.min_size) == (0.95, 0.5, 1)
-    assert settings.class_prior == (0.15, 0.15)
+    settings, method = model.posterior_.configuration, model.posterior_.configuration.method
+    assert (method.split_proposal, method.resampling) == ("prior", "multinomial")
+    assert (settings.alpha_split, settings.beta_split, method.min_size) == (0.95, 0.5, 1)
+    assert method.class_concentration(2) == (0.15, 0.15)

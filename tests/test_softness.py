@@ -8,6 +8,7 @@ import netCDF4
 import numpy as np
 import pandas
 import pytest
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -18,6 +19,7 @@ from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
 from hamiltree.cli import app
 from hamiltree.samplers.softness import LARGEST, SHARE_OF_GAP, SMALLEST, auto_softness
 
+from .configuring import parameters
 from .fake_draws import fake_posterior, with_learned_h
 
 SHORT = {"n_chains": 2, "n_warmup": 60, "n_draws": 40, "random_state": 0, "n_jobs": 2}
@@ -44,7 +46,7 @@ def targets(task):
 
 def estimator(task, **options):
     cls = BayesianTreeClassifier if task == "classification" else BayesianTreeRegressor
-    return cls(**{**SHORT, **options})
+    return cls(**parameters(**{**SHORT, **options}))
 
 
 # ------------------------------------------------------------------ auto
@@ -86,7 +88,7 @@ def test_auto_says_what_it_chose():
     assert len(set(each.h_[[0, 1, 3, 4]])) > 1
     assert f"{one.h_[0]:.3g}, by the data's spacing" in one.posterior_.summary()
     assert "(x" in each.posterior_.summary().split("  h  ")[1].splitlines()[0]
-    assert one.posterior_.settings.h == "auto"
+    assert one.posterior_.configuration.h == "auto"
     np.testing.assert_array_equal(each.posterior_.tree(0, 0).h, each.h_[[0, 1, 3, 4]])
     same = estimator("classification", h=one.h_[0]).fit(X, y)
     np.testing.assert_array_equal(same.posterior_.log_posterior, one.posterior_.log_posterior)
@@ -117,7 +119,7 @@ def test_numbers_follow_the_columns(task, tmp_path):
     model.posterior_.save(tmp_path / "trees.nc")
     loaded = Posterior.load(tmp_path / "trees.nc")
     np.testing.assert_array_equal(loaded.predict_mean(X), model.posterior_.predict_mean(X))
-    assert loaded.settings.h == (0.01, 0.02, 0.03, 0.2)
+    assert loaded.configuration.h == (0.01, 0.02, 0.03, 0.2)
 
 
 def splits_of(node):
@@ -148,7 +150,7 @@ def naive_prediction(posterior, x):
                 value, h = tree.weights[split] @ x, tree.h[0]
             else:
                 value, h = x[tree.feature[split]], tree.h[tree.feature[split]]
-            right = 1 / (1 + np.exp(-(value - tree.threshold[split]) / h))
+            right = expit((value - tree.threshold[split]) / h)
             split += 1
             left_value = visit(node + 1)
             return (1 - right) * left_value + right * visit(node + 1 + tree.size[node + 1])
@@ -187,7 +189,7 @@ def test_learned_h_goes_everywhere(task, options, tmp_path):
     loaded = Posterior.load(tmp_path / "trees.nc")
     np.testing.assert_array_equal(loaded.h, posterior.h)
     np.testing.assert_array_equal(loaded.predict_mean(X), posterior.predict_mean(X))
-    assert loaded.settings == posterior.settings
+    assert loaded.configuration == posterior.configuration
 
     few = posterior.taken([3, 50])
     np.testing.assert_array_equal(few.draws.h, posterior.draws.h[[3, 50]])
@@ -221,12 +223,13 @@ def test_files_of_format_1_load(tmp_path):
         file.hamiltree_format = 1
         metadata = json.loads(str(file.variables["metadata"][...]))
         del metadata["softnesses"]
+        flat = metadata["settings"] = metadata.pop("configuration")
         for name in ("h_by_feature", "h_prior"):
-            del metadata["settings"][name]
+            del flat[name]
         file.variables["metadata"][...] = json.dumps(metadata)
     loaded = Posterior.load(path)
     np.testing.assert_array_equal(loaded.h, posterior.h)
-    assert loaded.settings == posterior.settings
+    assert loaded.configuration == posterior.configuration
 
 
 def test_a_damaged_h_is_refused(tmp_path):
@@ -244,7 +247,8 @@ def test_grid_search_and_clone():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     model = clone(estimator("classification", h=np.full(5, 0.1), h_init=0.2))
     np.testing.assert_array_equal(model.h, np.full(5, 0.1))
-    assert clone(estimator("classification", h="learn", h_prior=(0.02, 1))).h_prior == (0.02, 1)
+    learning = clone(estimator("classification", h="learn", h_prior=(0.02, 1)))
+    assert learning.method.h_prior == (0.02, 1)
 
 
 def test_the_prior_matters():
@@ -256,7 +260,7 @@ def test_the_prior_matters():
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"h": "wide"}, "'h' parameter"),
+        ({"h": "wide"}, "h must be a number .* 'auto', 'learn'"),
         ({"h": [0.1, 0.2]}, "one for each of the 5 columns"),
         ({"h": [0.1, 0.2, 0.1, 0.1, -0.1]}, "none negative"),
         ({"h": [0.1, 0.2, 0.1, 0.1, "x"]}, "none negative"),
@@ -264,10 +268,6 @@ def test_the_prior_matters():
         ({"h": [0.1, 1e-12, 0.1, 0.1, 0.1]}, "at least 1e-09"),
         ({"h_init": [0.1]}, "h_init must be a number, or one for each"),
         ({"h": [0.1] * 5, "method": "hmc-dfi"}, "must be one number"),
-        ({"h": "auto", "h_by_feature": True, "method": "hmc-dfi"}, "h_by_feature=False"),
-        ({"h": "learn", "method": "cgm"}, 'h="learn" needs method="hmc-df"'),
-        ({"h": "learn", "method": "smc"}, 'h="learn" needs method="hmc-df"'),
-        ({"h": "learn", "method": "wu"}, 'h="learn" needs method="hmc-df"'),
         ({"h": "learn", "preset": "paper"}, 'preset="paper"'),
         ({"h": "learn", "moves": "prior"}, 'moves="informed"'),
         ({"h": "learn", "replicas": 3}, "replicas=1"),
@@ -293,5 +293,5 @@ def test_command_line(tmp_path):
         result = CliRunner().invoke(app, [*arguments, "--n-warmup", "30", "--n-draws", "30"])
         assert result.exit_code == 0, result.output
         posterior = Posterior.load(out)
-        assert posterior.settings.h == h
+        assert posterior.configuration.h == h
         assert posterior.h.shape == ((4,) if h == "auto" else (2, 30, 4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 
 import netCDF4
@@ -13,6 +14,7 @@ from hamiltree.draws import Draws, TrainingData
 from hamiltree.posterior import Posterior
 from hamiltree.storage import FORMAT, FileFormatError
 
+from .configuring import changed
 from .fake_draws import P, fake_posterior, fake_rows
 
 
@@ -20,7 +22,7 @@ def replaced(post, **changes):
     """The posterior with some of its draws' arrays replaced."""
     draws = dataclasses.replace(post.draws, **changes)
     return Posterior(
-        draws, post.info, post.preprocessing, post.settings,
+        draws, post.info, post.preprocessing, post.configuration,
         monitor=post.monitor, provenance=post.provenance,
     )  # fmt: skip
 
@@ -47,7 +49,7 @@ def test_round_trip(oblique, n_classes, roots, seed, tmp_path):
         after = getattr(back.preprocessing, field.name)
         same(after, before) if isinstance(before, np.ndarray) else None
         assert isinstance(before, np.ndarray) or after == before
-    assert back.settings == post.settings
+    assert back.configuration == post.configuration
     assert back.provenance == post.provenance
     assert set(back.stats) == set(post.stats)
     for name, stat in post.stats.items():
@@ -90,7 +92,7 @@ LABELS = [
 def test_class_labels_of_any_type_come_back(labels, tmp_path):
     post = fake_posterior(0, n_classes=len(labels))
     scale = dataclasses.replace(post.preprocessing, classes=labels)
-    Posterior(post.draws, post.info, scale, post.settings).save(tmp_path / "a.nc")
+    Posterior(post.draws, post.info, scale, post.configuration).save(tmp_path / "a.nc")
     same(Posterior.load(tmp_path / "a.nc").preprocessing.classes, labels)
 
 
@@ -98,15 +100,15 @@ def test_tuples_infinities_and_many_names_come_back(tmp_path):
     post = fake_posterior(0)
     names = tuple(f"a rather long name of column {j}" for j in range(10_000))
     scale = dataclasses.replace(post.preprocessing, feature_names=names)
-    settings = dataclasses.replace(
-        post.settings, class_prior=(0.5, 1.0, 2.0), feature_prior=(1.0, 2.0, 3.0, 4.0)
+    settings = changed(
+        post.configuration, class_prior=(0.5, 1.0, 2.0), feature_prior=(1.0, 2.0, 3.0, 4.0)
     )
     info = dataclasses.replace(post.info, log_evidence=-np.inf, stopped="interrupted")
     provenance = {"n_warmup": np.int64(5), "seed": None}
     Posterior(post.draws, info, scale, settings, provenance=provenance).save(tmp_path / "a.nc")
     back = Posterior.load(tmp_path / "a.nc")
     assert back.preprocessing.feature_names == names
-    assert back.settings == settings
+    assert back.configuration == settings
     assert back.log_evidence == -np.inf
     assert back.info.stopped == "interrupted"
     assert back.provenance == {"n_warmup": 5, "seed": None}
@@ -130,7 +132,7 @@ def test_a_failed_save_leaves_the_old_file_alone(tmp_path, monkeypatch):
     post.save(tmp_path / "a.nc")
     before = (tmp_path / "a.nc").read_bytes()
     odd = Posterior(
-        post.draws, post.info, post.preprocessing, post.settings, provenance={"x": object()}
+        post.draws, post.info, post.preprocessing, post.configuration, provenance={"x": object()}
     )
     with pytest.raises(TypeError, match="cannot save"):
         odd.save(tmp_path / "a.nc")
@@ -296,7 +298,7 @@ def test_bad_oblique_weights_and_noise(change, tmp_path):
 def test_bad_preprocessing(change, tmp_path):
     post = fake_posterior(0)
     scale = dataclasses.replace(post.preprocessing, **change)
-    Posterior(post.draws, post.info, scale, post.settings).save(tmp_path / "a.nc")
+    Posterior(post.draws, post.info, scale, post.configuration).save(tmp_path / "a.nc")
     with pytest.raises(FileFormatError, match="cannot load"):
         Posterior.load(tmp_path / "a.nc")
 
@@ -316,7 +318,9 @@ def test_bad_preprocessing(change, tmp_path):
 def test_bad_training_data(X, y, tmp_path):
     post = fake_posterior(0)
     training = TrainingData(X, np.array(y))
-    odd = Posterior(post.draws, post.info, post.preprocessing, post.settings, training=training)
+    odd = Posterior(
+        post.draws, post.info, post.preprocessing, post.configuration, training=training
+    )
     try:
         odd.save(tmp_path / "a.nc")
     except (IndexError, ValueError):  # X and y of different lengths do not get into a file
@@ -334,7 +338,7 @@ def test_twenty_thousand_trees_fit_a_small_file(tmp_path):
     info = dataclasses.replace(post.info, stats=stats)
     monitor = np.random.default_rng(9).random((4, 5000, 20))
     Posterior(
-        post.draws, info, post.preprocessing, post.settings,
+        post.draws, info, post.preprocessing, post.configuration,
         monitor=monitor, training=post.training,
     ).save(tmp_path / "a.nc")  # fmt: skip
     assert os.path.getsize(tmp_path / "a.nc") < 20e6
@@ -347,23 +351,26 @@ def test_twenty_thousand_trees_fit_a_small_file(tmp_path):
         {"class_prior": -1.0},
         {"class_prior": (1.0, 1.0)},
         {"method": ["hmc-df"]},
+        {"method": "bart"},
         {"method": 3},
+        {"max_leaves": None},
         {"h": "wide"},
         {"mu_prior": ("a", "b")},
     ],
 )
-def test_bad_settings(change, tmp_path):
-    post = fake_posterior(0)
-    settings = dataclasses.replace(post.settings, **change)
-    Posterior(post.draws, post.info, post.preprocessing, settings).save(tmp_path / "a.nc")
+def test_bad_parameters(change, saved):
+    with netCDF4.Dataset(saved, "a") as file:
+        metadata = json.loads(str(file.variables["metadata"][...]))
+        metadata["configuration"] |= change
+        file.variables["metadata"][...] = json.dumps(metadata)
     with pytest.raises(FileFormatError, match=next(iter(change))):
-        Posterior.load(tmp_path / "a.nc")
+        Posterior.load(saved)
 
 
-def test_settings_of_a_newer_version_are_named(saved):
+def test_parameters_of_a_newer_version_are_named(saved):
     with netCDF4.Dataset(saved, "a") as file:
         text = str(file.variables["metadata"][...])
-        file.variables["metadata"][...] = text.replace('"method"', '"warp_speed"')
+        file.variables["metadata"][...] = text.replace('"replicas"', '"warp_speed"')
     with pytest.raises(FileFormatError, match="warp_speed"):
         Posterior.load(saved)
 

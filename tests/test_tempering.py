@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from hamiltree import BayesianTreeClassifier
-from hamiltree.core.nodes import copy_tree
+from hamiltree.core.tree.nodes import copy_tree
+from hamiltree.methods import HMCDF
 from hamiltree.run import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 from hamiltree.samplers.tempering import EVERY, TemperedChain
-from hamiltree.settings import Settings
 
 from .battery import run_toy
+from .configuring import configured
 from .reference.exact import exact_toy
 from .reference.model import TOYS
 from .reference.stats import compare_means, total_variation
@@ -65,7 +66,7 @@ def make_chain(seed: int, n_rungs: int) -> TemperedChain:
     rng = np.random.default_rng(seed)
     X, y = rng.uniform(size=(40, 2)), rng.integers(0, 2, 40)
     problem = Problem(np.ascontiguousarray(X.T), y, 2)
-    sampler = RJHMC.build(problem.columns, problem.y, 2, Settings(), 50)
+    sampler = RJHMC.build(problem.columns, problem.y, 2, configured(), 50)
     return TemperedChain(sampler, np.random.Generator(np.random.PCG64(seed)), n_rungs)
 
 
@@ -113,4 +114,4 @@ def test_ladder_adapts_and_freezes(seed):
 def test_replicas_where_they_mean_nothing(rng):
     X, y = rng.uniform(size=(20, 2)), np.arange(20) % 2
     with pytest.raises(ValueError, match="replicas needs"):
-        BayesianTreeClassifier(method="cgm", replicas=3).fit(X, y)
+        BayesianTreeClassifier(method=HMCDF.paper(replicas=3)).fit(X, y)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from hamiltree.core.transforms import (
+from hamiltree.core.soft.transforms import (
     balances,
     balances_gradient,
     balances_inverse,

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 
+from .configuring import parameters
 from .resuming import METHODS, data_of
 from .test_checkpoint import SHORT, same_runs
 
@@ -24,12 +25,12 @@ from .test_checkpoint import SHORT, same_runs
 )
 def test_more_draws_equal_one_longer_run(kind):
     X, y = data_of("regression")
-    parameters = SHORT | METHODS[kind]
-    model = BayesianTreeRegressor(**parameters).fit(X, y)
+    given = parameters(**SHORT | METHODS[kind])
+    model = BayesianTreeRegressor(**given).fit(X, y)
     seconds = model.posterior_.info.seconds
     for n_draws in (45, 70):
         model.set_params(warm_start=True, n_draws=n_draws).fit(X, y)
-    whole = BayesianTreeRegressor(**parameters | {"n_draws": 70}).fit(X, y)
+    whole = BayesianTreeRegressor(**given | {"n_draws": 70}).fit(X, y)
     assert same_runs(model.posterior_, whole.posterior_)
     assert model.posterior_.info.seconds > seconds
 
@@ -64,7 +65,10 @@ def test_another_run_is_refused_in_words():
         ({"n_warmup": 50}, "n_warmup was 40 and is 50"),
         ({"random_state": 2}, "random_state"),
         ({"n_draws": 10}, "has 30 draws a chain already, more than n_draws=10"),
-        ({"method": "smc"}, "method='smc' has no chains to go on with"),
+        (
+            {"method": "smc", "n_warmup": None},
+            "method='smc' does not use warm_start.* has no chains to go on with",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             clone_of(model).set_params(**other).fit(X, y)

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hamiltree.core import hard_moves, hard_record
-from hamiltree.core.hard_moves import RESTRUCTURE
+from hamiltree.core.hard.moves import RESTRUCTURE, attempt
+from hamiltree.core.hard.record import start_tree
 from hamiltree.samplers.wu import MOVES, build_wu
 
 from .hard_battery import (
@@ -77,7 +77,7 @@ def chain_of(toy: Toy, rng: np.random.Generator):
     chain = build_wu(
         np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes, settings_of(toy), 0
     ).start(rng)
-    assert hard_record.start_tree(chain.model, chain.loop.state, rng)
+    assert start_tree(chain.model, chain.loop.state, rng)
     return chain.model, chain.loop.state
 
 
@@ -97,10 +97,10 @@ def test_restructure_keeps_the_leaves(rng):
     changed = 0
     for _ in range(300):
         for move in rng.integers(0, 4, 6):
-            hard_moves.attempt(model, state, int(move), rng)
+            attempt(model, state, int(move), rng)
         leaves, log_like = partition(state), state.log_like[0]
         size = state.tree.size[: state.tree.n_nodes[0]].copy()
-        if hard_moves.attempt(model, state, RESTRUCTURE, rng):
+        if attempt(model, state, RESTRUCTURE, rng):
             assert partition(state) == leaves
             np.testing.assert_allclose(state.log_like[0], log_like, rtol=1e-12)
             changed += not np.array_equal(size, state.tree.size[: len(size)])
@@ -118,10 +118,10 @@ def test_restructure_alone_samples_the_trees_over_a_partition(rng):
     assert len(wanted) >= 4
     model, state = chain_of(toy, rng)
     while partition(state) != richest:
-        hard_moves.attempt(model, state, int(rng.integers(0, 4)), rng)
+        attempt(model, state, int(rng.integers(0, 4)), rng)
     seen = []
     for _ in range(40_000):
-        hard_moves.attempt(model, state, RESTRUCTURE, rng)
+        attempt(model, state, RESTRUCTURE, rng)
         n = int(state.tree.n_nodes[0])
         size = state.tree.size[:n]
         split = size > 1

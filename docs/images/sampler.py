@@ -14,13 +14,12 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from hamiltree import BayesianTreeRegressor
-from hamiltree.core.jit import kernel
-from hamiltree.core.proposed_rules import draw_threshold_by_scan
-from hamiltree.core.scan_rows import NEW_LEAF, find_rows
+from hamiltree.core.scan.proposals import draw_threshold_by_scan
+from hamiltree.core.scan.rows import NEW_LEAF
 from hamiltree.datasets import make_cgm
+from hamiltree.methods import HMCDF
 from hamiltree.plots.style import FAINT, INK, MUTED, clean, colour
 from hamiltree.samplers.rjhmc import RJHMC, RJHMCChain
-from hamiltree.settings import Settings
 
 
 def main() -> None:
@@ -153,7 +152,9 @@ def draw_mixing() -> None:
     data = make_cgm(400, random_state=0)
     _, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True, layout="constrained")
     for ax, moves in zip(axes, ("prior", "informed"), strict=True):
-        model = BayesianTreeRegressor(moves=moves, random_state=0).fit(data.data, data.target)
+        model = BayesianTreeRegressor(method=HMCDF(moves=moves), random_state=0).fit(
+            data.data, data.target
+        )
         for chain, leaves in enumerate(model.posterior_.n_leaves):
             ax.plot(leaves + 0.08 * (chain - 1.5), color=colour(chain), lw=1)
         rhat = model.posterior_.diagnose().rhat["n_leaves"]
@@ -167,25 +168,20 @@ def draw_mixing() -> None:
 # ------------------------------------------------------------------ a scan
 
 
-@kernel
-def scan_root(scan, work, tree, rng):
-    """Leaves the cells of the column that the root looks at in ``work``."""
-    find_rows(scan, work, tree, 0)
-    draw_threshold_by_scan(scan, work, tree, 0, NEW_LEAF, NEW_LEAF, rng)
-
-
 def draw_scan() -> None:
     """The cells of one column of the iris data at the root, as the sampler computes them."""
     X, y = load_iris(return_X_y=True)
     low, high = X.min(axis=0), X.max(axis=0)
     columns = np.ascontiguousarray(((X - low) / (high - low)).T)
     column, h = 2, 0.02  # petal length
-    sampler = RJHMC.build(columns, y, 3, Settings(h=h), 0)
+    sampler = RJHMC.build(columns, y, 3, HMCDF().configured(h=h), 0)
     state = RJHMCChain(sampler, np.random.default_rng(0)).state
-    scan, work, tree = state.scan_model, state.scan_work, state.tree
+    proposals, tree = state.proposals, state.tree
     tree.n_nodes[0], tree.size[0], tree.feature[0] = 1, 1, column
     tree.parent[0], tree.depth[0] = -1, 0
-    scan_root(scan, work, tree, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    draw_threshold_by_scan(proposals, tree, np.int64(0), NEW_LEAF, NEW_LEAF, rng)
+    work = proposals.scan.cells
     cells = int(np.argmax(work.high == 1.0)) + 1
     edges = np.append(work.low[:cells], 1.0)
     widths = np.diff(edges)

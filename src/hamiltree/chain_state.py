@@ -1,8 +1,7 @@
 """What the next draws of a chain depend on, as named arrays, and back into a chain.
 
-One walk over whatever a chain is made of serves every sampler: named tuples of arrays, rungs, the
-random generator. All arrays are taken but those of ``RECREATED`` and ``SCRATCH``, so that what a
-sampler learns to remember is not forgotten here.
+One walk over whatever a chain is made of serves every sampler: records, rungs, the generator.
+What is taken of a record is what it declares to be state, see ``core.backend.records``.
 """
 
 from __future__ import annotations
@@ -13,54 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .core import (
-    buffers,
-    gaps,
-    hard_moves,
-    hard_rules,
-    nuts,
-    particles,
-    partition,
-    pool,
-    priors,
-    restructure,
-    rules,
-    scan_data,
-    sides,
-)
-from .core.record import Block
-from .samplers.hard import HardPlan
+from .core.backend.records import Record
 
 State = dict[str, NDArray[Any]]
 """By name, such as ``state.tree.threshold``."""
-
-RECREATED: tuple[type, ...] = (
-    # made from the data and the settings, and never changed
-    buffers.Data,
-    buffers.LeafPrior,
-    hard_moves.HardModel,
-    HardPlan,
-    particles.Plan,
-    partition.HardData,
-    pool.Table,
-    priors.TreePrior,
-    scan_data.ScanData,
-    scan_data.ScanModel,  # its h and power are the model's own arrays
-    sides.Plan,
-    # scratch, and room for draws, which is empty between two calls of ``advance``
-    Block,
-    buffers.Work,
-    gaps.Scratch,
-    hard_rules.RuleWork,
-    nuts.NutsWork,
-    restructure.PartitionWork,
-    rules.RuleWork,
-    scan_data.ScanWork,
-)
-"""What a new chain of the same sampler has as well."""
-
-SCRATCH = (".new_cells.rows", ".places", ".spare", ".vectors")
-"""Ends of names of arrays that are filled before they are read; some have an entry for each row."""
 
 Visit = Callable[[str, NDArray[Any]], NDArray[Any]]
 
@@ -118,8 +73,6 @@ def _visit(part: Any, name: str, visit: Visit, seen: dict[int, Any]) -> Any:
 
     ``seen``: arrays that stand in several places are visited once.
     """
-    if isinstance(part, RECREATED) or name.endswith(SCRATCH):
-        return part
     if isinstance(part, np.ndarray):
         if id(part) not in seen:
             seen[id(part)] = (part, visit(name, part))  # holds the array, so that its id stays its
@@ -127,16 +80,27 @@ def _visit(part: Any, name: str, visit: Visit, seen: dict[int, Any]) -> Any:
     if isinstance(part, np.random.Generator):
         _set_words(part, visit(name, _words_of(part)))
         return part
-    if isinstance(part, tuple) and hasattr(part, "_fields"):
-        fields = zip(part._fields, part, strict=True)
-        parts = [_visit(value, f"{name}.{field}", visit, seen) for field, value in fields]
-        return part if all(a is b for a, b in zip(part, parts, strict=True)) else type(part)(*parts)
+    if isinstance(part, Record):
+        before = {field: value for field, value in part._asdict().items() if _is_state(part, field)}
+        after = {
+            field: _visit(value, f"{name}.{field}", visit, seen) for field, value in before.items()
+        }
+        same = all(after[field] is value for field, value in before.items())
+        return part if same else part._replace(**after)
     if isinstance(part, list):
         for number, item in enumerate(part):
             _visit(item, f"{name}.{number}", visit, seen)
     if hasattr(part, "advance") and hasattr(part, "tally"):  # a chain inside a chain
         _visit_chain(part, f"{name}.", visit, seen)
     return part
+
+
+def _is_state(record: Record, field: str) -> bool:
+    """Whether a field is state, or a record that may have some."""
+    value = getattr(record, field)
+    if isinstance(value, np.ndarray):
+        return record._roles[field] == "state"
+    return isinstance(value, Record) and record._roles[field] != "scratch"
 
 
 # ------------------------------------------------------------------ the random generator

@@ -20,15 +20,14 @@ from typing import Any, Self
 import joblib
 import numpy as np
 
-from .building import Problem, build_sampler
 from .chain_state import capture, restore
-from .core.record import Block
+from .core.tree.record import Piece
 from .draws import Draws, RunInfo
 from .elsewhere import advance_elsewhere, is_asked_for
 from .gathering import gather, gather_tallies, joined, log_evidence, stats_of
-from .progress import Report, announced_compilation, silent
+from .methods.base import Configuration, Problem, build_sampler
+from .progress import Report, compiled, silent
 from .samplers.tempering import TemperedChain
-from .settings import Settings
 from .snapshot import Snapshot
 
 BLOCK_SECONDS = 0.25
@@ -57,7 +56,7 @@ class Chains:
     def __init__(
         self,
         problem: Problem,
-        settings: Settings,
+        settings: Configuration[Any],
         *,
         n_chains: int,
         n_warmup: int,
@@ -66,9 +65,10 @@ class Chains:
         seed: int | np.random.SeedSequence = 0,
         resume: Snapshot | None = None,
         round_seconds: float | None = None,
+        progress: bool | None = None,
     ) -> None:
         self.started = time.perf_counter() - (0.0 if resume is None else resume.seconds)
-        self.method = settings.method
+        self.method = settings.method.name
         self.elsewhere = is_asked_for(n_jobs)
         cores = 1 if self.elsewhere else max(joblib.effective_n_jobs(n_jobs), 1)
         self._threads = min(cores, n_chains)
@@ -79,11 +79,12 @@ class Chains:
         generators = [np.random.Generator(np.random.PCG64(s)) for s in root.spawn(n_chains)]
         self._task = (problem, settings, n_warmup, n_particles)
         self._n_jobs = n_jobs
-        with announced_compilation():
-            self.chains = [sampler.start(rng) for rng in generators]
-            if not self.elsewhere:
-                self.chains[0].compile()
-        self._pieces: list[list[Block]] = [[] for _ in self.chains]
+        self.compile_seconds = compiled(sampler.kernels, progress)
+        self.started += self.compile_seconds
+        self.chains = [sampler.start(rng) for rng in generators]
+        if not self.elsewhere:
+            self.chains[0].compile()
+        self._pieces: list[list[Piece]] = [[] for _ in self.chains]
         self._done = [0] * n_chains
         if resume is not None:
             for chain, state in zip(self.chains, resume.states, strict=True):
@@ -130,7 +131,7 @@ class Chains:
         """Advance some chains, each by its own number of iterations."""
         total = None if total is None else total * len(self.chains)
 
-        def keep(k: int, n: int, blocks: list[Block]) -> None:
+        def keep(k: int, n: int, blocks: list[Piece]) -> None:
             self._pieces[k].extend(blocks)
             self._done[k] += n
             report(n, total)
@@ -153,7 +154,7 @@ class Chains:
         self.block = max(int(wanted), 1)
 
     def _advance_here(
-        self, steps: dict[int, int], keep: Callable[[int, int, list[Block]], None]
+        self, steps: dict[int, int], keep: Callable[[int, int, list[Piece]], None]
     ) -> None:
         """In threads, block by block, always the chain that is furthest behind.
 
@@ -248,6 +249,7 @@ class Chains:
             stats=stats_of(self.method, scalar),
             seconds=time.perf_counter() - self.started,
             stopped=stopped,
+            compile_seconds=self.compile_seconds,
             log_evidence=log_evidence(scalar["log_weight"]) if self.method == "smc" else None,
         )
         return draws, info

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.record import Block
+from .core.tree.record import Piece
 from .files import netcdf, replacing
 from .gathering import joined
 from .snapshot import Snapshot
 
-FORMAT = 1
-"""Raised by one whenever the layout changes."""
+FORMAT = 2
+"""Raised by one whenever the layout changes. 2: values of the method alone, and shared ones."""
 
 
 def write(target: Path, snapshot: Snapshot) -> None:
@@ -114,7 +114,7 @@ def _parse(file: Any) -> Snapshot:
     for number in range(len(metadata["done"])):
         states.append(arrays(number, "state"))
         draws = arrays(number, "draws")
-        pieces.append([Block(**draws)] if draws else [])
+        pieces.append([Piece(**draws)] if draws else [])
     digest.update(text.encode())
     if digest.hexdigest() != file.digest:
         raise OSError("its contents have changed since it was written")

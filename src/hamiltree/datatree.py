@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +47,7 @@ def to_datatree(posterior: Posterior, *, pointwise: bool) -> xarray.DataTree:
         "inference_library_version": library_version(),
         "sampling_time": posterior.info.seconds,
         "resampled": int(weighted),
-        "settings": json.dumps(asdict(posterior.settings), default=plain),
+        "configuration": json.dumps(posterior.configuration.to_dict(), default=plain),
         "provenance": json.dumps(posterior.provenance, default=plain),
     }
     return tree

@@ -192,7 +192,7 @@ def _softness(posterior: Posterior) -> str | None:
         if h.shape[1] == 1:
             return f"{mean_sd(h.reshape(weights.shape), weights)}, learned"
         h = h.mean(axis=0)
-    chosen = isinstance(posterior.settings.h, str)
+    chosen = isinstance(posterior.configuration.h, str)
     how = ", learned" if posterior.draws.h_learned else ", by the data's spacing" if chosen else ""
     if (h == h[0]).all():
         return f"{h[0]:.3g}{how}" if chosen else None

@@ -136,9 +136,12 @@ class RunInfo:
     log_weight, whose exponentials add up to an island's evidence, and founder, the number of the
     first particle that this one descends from."""
     seconds: float
+    """Without the time to compile."""
     stopped: str
     """What ended it, one of ``STOPPED``."""
     log_evidence: float | None = None
+    compile_seconds: float = 0.0
+    """The time to compile, where that was done in this run."""
 
     @property
     def interrupted(self) -> bool:

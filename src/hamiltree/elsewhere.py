@@ -17,10 +17,9 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
-from .building import Chain, Problem, build_sampler
 from .chain_state import State, capture, restore
-from .core.record import Block
-from .settings import Settings
+from .core.tree.record import Piece
+from .methods.base import Chain, Configuration, Problem, build_sampler
 
 ATTEMPTS = 3
 """So often in a row may workers be lost without a single chain coming back."""
@@ -37,13 +36,13 @@ def is_asked_for(n_jobs: int | None) -> bool:
 
 def advance_elsewhere(
     problem: Problem,
-    settings: Settings,
+    settings: Configuration[Any],
     n_warmup: int,
     n_particles: int,
     chains: Sequence[Chain],
     steps: Mapping[int, int],
     n_jobs: int | None,
-) -> Generator[tuple[int, list[Block], State], None, None]:
+) -> Generator[tuple[int, list[Piece], State], None, None]:
     """Advance chains by so many iterations each; what each has made, as it comes back.
 
     Number, draws and new state. The chains here stay where they are.
@@ -99,13 +98,13 @@ def _advance(
     columns: NDArray[np.float64],
     y: NDArray[np.generic],
     n_classes: int,
-    settings: Settings,
+    settings: Configuration[Any],
     n_warmup: int,
     n_particles: int,
     number: int,
     state: State,
     n: int,
-) -> tuple[int, list[Block], State, Exception | None]:
+) -> tuple[int, list[Piece], State, Exception | None]:
     """On the other machine: number, draws and new state of a chain, or the chain's own error."""
     try:
         # Copies: engines share arrays that cannot be written to, which compiled code has not met.

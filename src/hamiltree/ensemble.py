@@ -18,8 +18,8 @@ from .core.predict import (
     tree_predictions,
 )
 from .draws import Draws, FloatArray, systematic, take
+from .methods.base import Configuration
 from .preprocess import Preprocessing
-from .settings import Settings
 from .tree import leaf_values
 
 MEMORY_LIMIT = 4 * 2**30
@@ -39,10 +39,12 @@ class Ensemble:
     user's units.
     """
 
-    def __init__(self, draws: Draws, preprocessing: Preprocessing, settings: Settings) -> None:
+    def __init__(
+        self, draws: Draws, preprocessing: Preprocessing, configuration: Configuration[Any]
+    ) -> None:
         self.draws = draws
         self.preprocessing = preprocessing
-        self.settings = settings
+        self.configuration = configuration
 
     @property
     def n_chains(self) -> int:
@@ -72,7 +74,8 @@ class Ensemble:
     def predict_mean(self, X: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
         """Posterior mean over the draws: class probabilities [row, class], or means [row].
 
-        ``n_jobs`` threads (None: all cores) change the time and nothing else, here and below.
+        ``n_jobs`` threads, as scikit-learn counts them (None: 1, unless joblib.parallel_config says
+        otherwise), change the time and nothing else, here and below.
         """
         columns = self.preprocessing.to_unit(X)
         mean, _ = prediction_moments(
@@ -284,7 +287,7 @@ class Ensemble:
     def taken(self, index: ArrayLike) -> Ensemble:
         """The trees of these numbers (chain * n_draws + draw), with equal weights, as one chain."""
         draws = take(self.draws, np.asarray(index, dtype=np.int64))
-        return Ensemble(draws, self.preprocessing, self.settings)
+        return Ensemble(draws, self.preprocessing, self.configuration)
 
     def equally_weighted(self, most: int | None = None) -> Ensemble:
         """The trees as one chain of equal weights, evenly spaced, at most ``most`` of them.
@@ -312,7 +315,7 @@ class Ensemble:
 
     def leaf_values(self) -> FloatArray:
         """[leaves, K] class probabilities, or means in the model's units."""
-        return leaf_values(self.draws.leaf, self.settings, self.n_classes)
+        return leaf_values(self.draws.leaf, self.configuration.method, self.n_classes)
 
     def _leaf_sds(self) -> FloatArray | None:
         """[leaves, 1] noise sd of each leaf, or None where a tree has one for all of them."""
@@ -327,7 +330,9 @@ class Ensemble:
 
     def sampled_probabilities(self, rng: np.random.Generator) -> FloatArray:
         """[leaves, K]; class probabilities of the leaves drawn from their Dirichlet."""
-        parameters = self.draws.leaf + np.asarray(self.settings.class_prior, dtype=np.float64)
+        parameters = self.draws.leaf + np.asarray(
+            self.configuration.method.class_concentration(self.n_classes)
+        )
         gammas = rng.standard_gamma(parameters)
         total = gammas.sum(axis=1, keepdims=True)
         # With tiny parameters all gammas can underflow; the mean keeps each label's probability.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.record import SCALARS, Block
+from .core.tree.record import SCALARS, Piece
 from .draws import Draws
 
 _NUTS_STATS = ("divergent", "nuts_depth", "step_size", "accept_stat", "n_gradients")
@@ -31,7 +31,7 @@ Tally = Mapping[str, Mapping[str, tuple[int, int]]]
 
 
 def gather(
-    pieces: Sequence[Sequence[Block]], kept: int, h: NDArray[np.float64]
+    pieces: Sequence[Sequence[Piece]], kept: int, h: NDArray[np.float64]
 ) -> tuple[Draws, dict[str, NDArray[np.float64]]]:
     """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw].
 
@@ -72,16 +72,16 @@ def gather(
     return draws, scalar
 
 
-def joined(pieces: Sequence[Block]) -> Block:
+def joined(pieces: Sequence[Piece]) -> Piece:
     """All draws of a chain in one piece."""
     if len(pieces) == 1:
         return pieces[0]
-    named = zip(Block._fields, zip(*pieces, strict=True), strict=True)
+    named = zip(Piece._fields, zip(*pieces, strict=True), strict=True)
     whole = {name: np.concatenate(arrays) for name, arrays in named if name != "filled"}
-    return Block(filled=np.sum([piece.filled for piece in pieces], axis=0), **whole)
+    return Piece(filled=np.sum([piece.filled for piece in pieces], axis=0), **whole)
 
 
-def parted(draws: Draws, stats: Mapping[str, NDArray[np.generic]]) -> list[list[Block]]:
+def parted(draws: Draws, stats: Mapping[str, NDArray[np.generic]]) -> list[list[Piece]]:
     """The draws of a run as the chains handed them over: ``gather`` undone."""
     table = np.zeros((draws.n_chains, draws.n_draws, len(SCALARS)))
     for j, name in enumerate(SCALARS):
@@ -96,7 +96,7 @@ def parted(draws: Draws, stats: Mapping[str, NDArray[np.generic]]) -> list[list[
         splits = slice((a - first) // 2, (b - last) // 2)
         leaves = slice((a + first) // 2, (b + last) // 2)
         filled = np.array([last - first, b - a, *(s.stop - s.start for s in (splits, leaves))])
-        piece = Block(
+        piece = Piece(
             filled=filled,
             n_nodes=np.diff(draws.node_offset[first : last + 1]),
             size=draws.size[a:b],
@@ -112,7 +112,7 @@ def parted(draws: Draws, stats: Mapping[str, NDArray[np.generic]]) -> list[list[
 
 
 def _joined(
-    pieces: Sequence[Sequence[Block]], name: str, lengths: NDArray[np.int64]
+    pieces: Sequence[Sequence[Piece]], name: str, lengths: NDArray[np.int64]
 ) -> NDArray[Any]:
     """The first so many entries of each chain, one chain after the other, copied once."""
     first = getattr(pieces[0][0], name)

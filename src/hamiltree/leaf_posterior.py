@@ -9,15 +9,14 @@ out: each mean is Student's t.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from .draws import FloatArray
-from .settings import Settings
-
-HARD_METHODS = ("cgm", "wu", "smc")
+from .methods.base import Method
 
 
 @dataclass(frozen=True)
@@ -37,26 +36,24 @@ class MeanPosterior:
         return np.stack([self.centre - reach, self.centre + reach], axis=1)
 
 
-def class_intervals(counts: FloatArray, settings: Settings, coverage: float) -> FloatArray:
+def class_intervals(counts: FloatArray, method: Method, coverage: float) -> FloatArray:
     """Central intervals of the class probabilities of each leaf, [leaves, K, 2]."""
-    own = counts + np.asarray(settings.class_prior, dtype=np.float64)
+    own = counts + np.asarray(method.class_concentration(counts.shape[1]))
     others = own.sum(axis=1, keepdims=True) - own
     tails = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
     intervals: FloatArray = stats.beta.ppf(tails, own[..., None], others[..., None])
     return intervals
 
 
-def mean_posterior(
-    phi: FloatArray, y: FloatArray, sigma: float, settings: Settings
-) -> MeanPosterior:
+def mean_posterior(phi: FloatArray, y: FloatArray, sigma: float, method: Any) -> MeanPosterior:
     """Posterior of the leaf means from routing ``phi`` [n, leaves] and targets ``y`` [n].
 
     ``y`` and ``sigma`` are in the model's units; ``sigma`` counts for HMC-DF and HMC-DFI only.
     """
     rows, sums = phi.sum(axis=0), phi.T @ y
-    if settings.method in HARD_METHODS:
-        return _own_or_common_variance(rows, sums, phi.T @ y**2, settings)
-    prior_mean, prior_sd = settings.mu_prior
+    if method.conjugate_leaves:
+        return _own_or_common_variance(rows, sums, phi.T @ y**2, method)
+    prior_mean, prior_sd = method.mu_prior
     precision = phi.T @ phi / sigma**2 + np.eye(len(rows)) / prior_sd**2
     covariance = np.linalg.inv(precision)
     centre = covariance @ (sums / sigma**2 + prior_mean / prior_sd**2)
@@ -64,21 +61,23 @@ def mean_posterior(
 
 
 def _own_or_common_variance(
-    rows: FloatArray, sums: FloatArray, squares: FloatArray, settings: Settings
+    rows: FloatArray, sums: FloatArray, squares: FloatArray, method: Any
 ) -> MeanPosterior:
-    """The conjugate leaf of ``core/leaves.py``: normal mean, inverse gamma variance."""
-    shape, rate = settings.variance_prior
-    prior_mean, worth = settings.mean_prior
+    """The conjugate leaf of ``core/hard/leaves.py``: normal mean, inverse gamma variance."""
+    shape, rate = method.variance_prior
+    prior_mean, prior_rows = method.mean_prior
     mean = sums / np.maximum(rows, 1e-300)
     spread = squares - sums * mean
-    spread += rows * worth / (rows + worth) * (mean - prior_mean) ** 2
+    spread += rows * prior_rows / (rows + prior_rows) * (mean - prior_mean) ** 2
     half_rows, half_spread = rows / 2, np.maximum(spread, 0.0) / 2
-    if settings.variance == "common":
+    if method.variance == "common":
         half_rows, half_spread = (np.full_like(v, v.sum()) for v in (half_rows, half_spread))
     shapes, rates = shape + half_rows, rate + half_spread
     variance = rates / shapes
-    centre = (worth * prior_mean + sums) / (worth + rows)
-    return MeanPosterior(centre, np.sqrt(variance / (worth + rows)), 2 * shapes, np.sqrt(variance))
+    centre = (prior_rows * prior_mean + sums) / (prior_rows + rows)
+    return MeanPosterior(
+        centre, np.sqrt(variance / (prior_rows + rows)), 2 * shapes, np.sqrt(variance)
+    )
 
 
 def soft_rows(size: NDArray[np.int32], leaf_rows: FloatArray) -> FloatArray:

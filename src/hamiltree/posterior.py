@@ -22,8 +22,8 @@ from .consensus import (
 from .diagnostics import Diagnosis, diagnose, mean_sd, summarise
 from .draws import Draws, FloatArray, IntArray, RunInfo, TrainingData, places, softness
 from .ensemble import Ensemble
+from .methods.base import Configuration
 from .preprocess import Preprocessing
-from .settings import Settings
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Posterior(Ensemble):
     ----------
     draws, info : what the run returned
     preprocessing : what was learned from the training data
-    settings : the settings of the run
+    configuration : the method of the run, with its parameters
     monitor : ndarray of shape (chain, draw, point), optional
         Predictions at fixed rows, by which ``diagnose`` compares the chains; see ``monitored_at``.
     provenance : mapping, optional
@@ -54,13 +54,13 @@ class Posterior(Ensemble):
         draws: Draws,
         info: RunInfo,
         preprocessing: Preprocessing,
-        settings: Settings,
+        configuration: Configuration[Any],
         *,
         monitor: FloatArray | None = None,
         provenance: Mapping[str, Any] | None = None,
         training: TrainingData | None = None,
     ) -> None:
-        super().__init__(draws, preprocessing, settings)
+        super().__init__(draws, preprocessing, configuration)
         self.info = info
         self.monitor = monitor
         self.provenance = dict(provenance or {})
@@ -99,7 +99,7 @@ class Posterior(Ensemble):
         """
         if not self.draws.h_learned:
             return self.draws.h
-        one = self.draws.h.shape[1] == 1 and not self.settings.h_by_feature
+        one = self.draws.h.shape[1] == 1 and not self.configuration.method.h_by_feature
         return self.draws.h.reshape(self.n_chains, self.n_draws, *[] if one else [-1])
 
     @property
@@ -201,7 +201,7 @@ class Posterior(Ensemble):
         It predicts and diagnoses the same; what needs the rows says so.
         """
         return Posterior(
-            self.draws, self.info, self.preprocessing, self.settings,
+            self.draws, self.info, self.preprocessing, self.configuration,
             monitor=self.monitor, provenance=self.provenance,
         )  # fmt: skip
 
@@ -219,7 +219,7 @@ class Posterior(Ensemble):
                 ..., 0
             ]
         return Posterior(
-            self.draws, self.info, self.preprocessing, self.settings,
+            self.draws, self.info, self.preprocessing, self.configuration,
             monitor=np.ascontiguousarray(predictions), provenance=self.provenance,
             training=self.training,
         )  # fmt: skip
@@ -280,7 +280,7 @@ class Posterior(Ensemble):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one NetCDF file, replacing it only once it is complete."""
         storage.write(
-            path, self.draws, self.info, self.preprocessing, self.settings, self.monitor,
+            path, self.draws, self.info, self.preprocessing, self.configuration, self.monitor,
             self.provenance, self.training,
         )  # fmt: skip
 
@@ -289,14 +289,15 @@ class Posterior(Ensemble):
         """Read what ``save`` wrote; the file is checked and nothing in it is run."""
         contents = storage.read(path)
         return cls(
-            contents.draws, contents.info, contents.preprocessing, contents.settings,
+            contents.draws, contents.info, contents.preprocessing, contents.configuration,
             monitor=contents.monitor, provenance=contents.provenance, training=contents.training,
         )  # fmt: skip
 
     def __repr__(self) -> str:
+        method = self.configuration.method.name.upper()
+        size = f"{self.n_chains} chains x {self.n_draws} draws"
         return (
-            f"<Posterior of {self.settings.method.upper()} trees: {self.n_chains} chains x "
-            f"{self.n_draws} draws, {mean_sd(self.n_leaves, self.weights)} leaves>"
+            f"<Posterior of {method} trees: {size}, {mean_sd(self.n_leaves, self.weights)} leaves>"
         )
 
     def _tree(self, t: int) -> Tree:
@@ -310,7 +311,7 @@ class Posterior(Ensemble):
             leaf=self.draws.leaf[leaves],
             h=softness(self.draws, t, len(self.preprocessing.used)),
             preprocessing=self.preprocessing,
-            settings=self.settings,
+            method=self.configuration.method,
             sigma=float(self.draws.sigma.ravel()[t]),
             training=self.training,
             census=self._census,

@@ -172,7 +172,7 @@ def learn(
         raise ValueError("every column of X is constant: there is nothing to split on")
     if constant:
         warnings.warn(
-            f"ignoring constant columns: {', '.join(constant)}", UserWarning, stacklevel=5
+            f"ignoring constant columns: {', '.join(constant)}", UserWarning, stacklevel=4
         )
     with np.errstate(over="ignore"):
         span = highest[used] - lowest[used]
@@ -200,7 +200,7 @@ def _target_scale(y: FloatArray, standardize: bool) -> tuple[float, float]:
     if not standardize:
         return 0.0, 1.0
     if y.min() == y.max():
-        warnings.warn("the target is constant: every prediction will be near it", stacklevel=6)
+        warnings.warn("the target is constant: every prediction will be near it", stacklevel=5)
         return float(y[0]), 1.0
     # Powers of two are exact, so scaling by one keeps every digit of mean and sd.
     exponent = int(np.frexp(np.abs(y).max())[1])

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .core.jit import CACHE, CAN_KEEP
-
-ANNOUNCE_AFTER = 2.0
-"""Seconds. Loading compiled code takes less than this; whatever takes longer is compilation."""
+from .core.backend.cache import CACHE, CAN_KEEP
+from .core.backend.units import Unit, compile_units, missing
 
 
 class Report(Protocol):
@@ -27,22 +24,40 @@ def silent(iterations: int, total: int | None) -> None:
     """Report nothing."""
 
 
-@contextmanager
-def announced_compilation() -> Iterator[None]:
-    """Say so when the first call compiles; loading what was compiled before stays silent."""
-    message = "hamiltree: compiling the sampler for this machine (once; half a minute or so) ..."
-    if not CAN_KEEP:
-        message = (
-            f"hamiltree: compiling the sampler (a minute or so, and in every new process: {CACHE} "
-            "cannot be written to; let NUMBA_CACHE_DIR name a folder that can) ..."
+def compiled(kernels: Iterable[Any], show: bool | None = None) -> float:
+    """Compile what a sampler needs, where that was never done on this machine; the seconds it took.
+
+    One line says so, and on a terminal a bar says how far it is. What was compiled before is loaded
+    when it is called, and nothing is said.
+    """
+    units = missing(kernels)
+    return compile_with_bar(units, show) if units else 0.0
+
+
+def compile_with_bar(units: Sequence[Unit], show: bool | None = None) -> float:
+    """Compile, and say so; the seconds it took."""
+    console = Console(stderr=True)
+    if show is not False:
+        text = (
+            f"hamiltree: compiling {len(units)} kernels for this machine, once (about half a "
+            "minute)"
         )
-    timer = threading.Timer(ANNOUNCE_AFTER, lambda: print(message, file=sys.stderr, flush=True))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+        if not CAN_KEEP:
+            text = (
+                f"hamiltree: compiling {len(units)} kernels (about a minute, in every new process: "
+                f"{CACHE} cannot be written to; set NUMBA_CACHE_DIR to a folder that can)"
+            )
+        print(text, file=sys.stderr, flush=True)
+    if not (console.is_terminal if show is None else show):
+        return compile_units(units)
+    columns = (TextColumn("compiling"), BarColumn(), TextColumn("{task.fields[what]}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("compiling", total=len(units), what="")
+
+        def say(done: int, total: int, what: str) -> None:
+            bar.update(task, completed=done, total=total, what=what.split(":")[-1])
+
+        return compile_units(units, say)
 
 
 @contextmanager

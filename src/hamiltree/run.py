@@ -8,17 +8,16 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
-from .building import Problem, build_sampler
 from .chains import Chains
 from .draws import Draws, RunInfo
 from .interrupts import gentle_stop
 from .keeper import Keeper
+from .methods.base import Configuration, Problem, build_sampler
 from .progress import Report, progress_bar
-from .settings import Settings
 from .snapshot import identify
 
 __all__ = ["Chains", "Goal", "Problem", "build_sampler", "sample"]
@@ -40,7 +39,7 @@ class Goal:
 
 def sample(
     problem: Problem,
-    settings: Settings,
+    settings: Configuration[Any],
     *,
     n_chains: int,
     n_warmup: int,
@@ -62,7 +61,7 @@ def sample(
     ``progress``: None shows a bar when standard error is a terminal.
     ``keeper``: goes on with a run that it has, writes checkpoints, and holds the end of this one.
     """
-    smc = settings.method == "smc"
+    smc = settings.method.name == "smc"
     lengths = {"n_chains": n_chains, "n_warmup": n_warmup, "n_particles": n_draws, "seed": seed}
     keeper = Keeper() if keeper is None else keeper
     identity = identify(problem, settings, **lengths)
@@ -73,6 +72,7 @@ def sample(
         n_jobs=n_jobs,
         resume=keeper.resume(identity),
         round_seconds=None if keeper.target is None else keeper.seconds,
+        progress=progress,
     )
     if goal is None and chains.n_draws > n_draws:
         raise ValueError(

@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .building import Problem
 from .chain_state import State
-from .core.buffers import blocks_of
-from .core.record import Block
+from .core.soft.data import blocks_of
+from .core.tree.record import Piece
 from .files import library_version
 from .json_text import plain
-from .settings import Settings
+from .methods.base import Configuration, Problem
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Snapshot:
     """Of each chain."""
     done: Sequence[int]
     """Iterations of each chain."""
-    pieces: Sequence[Sequence[Block]]
+    pieces: Sequence[Sequence[Piece]]
     """Draws of each chain."""
     seconds: float
     """The run took so far."""
@@ -38,7 +37,7 @@ class Snapshot:
 
 def identify(
     problem: Problem,
-    settings: Settings,
+    settings: Configuration[Any],
     *,
     n_chains: int,
     n_warmup: int,
@@ -56,9 +55,9 @@ def identify(
         "n_chains": n_chains,
         "n_warmup": n_warmup,
         "random_state": seed,
-        "settings": asdict(settings),
+        "settings": settings.to_dict(),
     }
-    if settings.method == "smc":
+    if settings.method.name == "smc":
         identity["n_draws"] = n_particles
     found: dict[str, Any] = json.loads(json.dumps(identity, default=plain))
     return found
@@ -89,6 +88,8 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     if all(there.get(name) == here[name] for name in shapes):
         found += [f"{name} has other values" for name in ("X", "y") if there[name] != here[name]]
     before, now = there["settings"], here["settings"]
+    if before["method"] != now["method"]:  # then so are its parameters
+        return [*found, f"method was {before['method']!r} and is {now['method']!r}"]
     found += [
         f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
         for name in dict.fromkeys([*before, *now])

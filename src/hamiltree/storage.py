@@ -12,7 +12,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -21,22 +21,22 @@ from numpy.typing import NDArray
 from .draws import STOPPED, Draws, FloatArray, RunInfo, TrainingData
 from .files import check_writable, library_version, netcdf, replacing
 from .json_text import plain
+from .methods.base import Configuration
 from .preprocess import Preprocessing
-from .settings import Settings
 from .storage_checks import (
     FileFormatError,
     check_draws,
     check_preprocessing,
     require,
     unpack_acceptance,
+    unpack_configuration,
     unpack_labels,
-    unpack_settings,
     unpack_training,
 )
 
-FORMAT = 2
+FORMAT = 3
 """Raised by one whenever older versions of the library could not read the file. 2: h of each
-tree, where it was learned."""
+tree, where it was learned. 3: the method's own parameters instead of those of all methods."""
 
 ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "node_offset": (np.int64, ("bounds",)),
@@ -74,7 +74,7 @@ class Contents:
     draws: Draws
     info: RunInfo
     preprocessing: Preprocessing
-    settings: Settings
+    configuration: Configuration[Any]
     monitor: FloatArray | None
     provenance: dict[str, Any]
     training: TrainingData | None
@@ -85,7 +85,7 @@ def write(
     draws: Draws,
     info: RunInfo,
     preprocessing: Preprocessing,
-    settings: Settings,
+    configuration: Configuration[Any],
     monitor: FloatArray | None,
     provenance: Mapping[str, Any],
     training: TrainingData | None,
@@ -94,7 +94,7 @@ def write(
     target = check_writable(path, "the posterior")
     metadata = json.dumps(
         {
-            "settings": asdict(settings),
+            "configuration": configuration.to_dict(),
             "rule_columns": draws.weights.shape[1],
             "softnesses": draws.h.shape[1] if draws.h_learned else 0,
             "points": 0 if monitor is None else monitor.shape[2],
@@ -241,14 +241,19 @@ def _parse(file: Any, file_size: int) -> Contents:
         stopped=metadata["stopped"],
         log_evidence=None if evidence is None else float(evidence),
     )
-    settings = unpack_settings(metadata["settings"], 0 if classes is None else len(classes))
+    old = stored < 3
+    configuration = unpack_configuration(
+        metadata["settings" if old else "configuration"],
+        0 if classes is None else len(classes),
+        flat=old,
+    )
     check_preprocessing(preprocessing)
     check_draws(draws, classes is not None, lengths["columns"])
     monitor = arrays["monitor"] if lengths["points"] else None
     require(monitor is None or bool(np.isfinite(monitor).all()), "monitor is not finite")
     training = unpack_training(arrays, classes) if lengths["rows"] else None
     provenance = dict(metadata["provenance"])
-    return Contents(draws, info, preprocessing, settings, monitor, provenance, training)
+    return Contents(draws, info, preprocessing, configuration, monitor, provenance, training)
 
 
 def _leaf_width(file: Any) -> int:

@@ -1,4 +1,4 @@
-"""What is believed of a file only after a look: trees, settings, labels, training data.
+"""What is believed of a file only after a look: trees, parameters, labels, training data.
 
 The compiled kernels do not check their indices, so every invariant that they rely on is checked
 here, before any of the arrays is used.
@@ -7,15 +7,16 @@ here, before any of the arrays is used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .draws import Draws, TrainingData
+from .methods import METHODS
+from .methods.base import H_WORDS, SHARED, Configuration
+from .parameters import declared
 from .preprocess import Preprocessing
-from .settings import H_WORDS, Settings
 
 
 class FileFormatError(ValueError):
@@ -81,26 +82,40 @@ def check_draws(draws: Draws, classification: bool, p: int) -> None:
         require(not np.isnan(values).any(), "a log probability is NaN")
 
 
-def unpack_settings(stored: Mapping[str, Any], n_classes: int) -> Settings:
-    unknown = set(stored) - {field.name for field in fields(Settings)}
-    require(not unknown, f"it has settings that this version does not know: {sorted(unknown)}")
+def unpack_configuration(
+    stored: Mapping[str, Any], n_classes: int, *, flat: bool
+) -> Configuration[Any]:
+    """The method and the shared values.
+
+    ``flat``: of a file before format 3, which has the values of every method.
+    """
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
     }
-    for field in fields(Settings):
-        value = values.get(field.name, field.default)
-        if field.name == "h" and value in H_WORDS:
-            continue
-        parts = value if isinstance(value, tuple) else (value,)
-        kinds = str if isinstance(field.default, str) else int | float | None
-        right = isinstance(field.default, str) == isinstance(value, str)
-        right = right and all(isinstance(part, kinds) for part in parts)
-        require(right, f"the setting {field.name} is wrong")
-    settings = Settings(**values)
+    name = values.pop("method", None)
+    require(name in METHODS, f"this version has no method {name!r}")
+    cls = METHODS[name]
+    known = {f.name for f in declared(cls)}
+    if flat:
+        values = {name: v for name, v in values.items() if name in known or name in SHARED}
+        values |= dict.fromkeys(set(cls.unused) & set(SHARED))
+        values["class_mass"] = None  # the class_prior beside it was made from it
+    unknown = set(values) - known - set(SHARED)
+    require(not unknown, f"it has parameters that this version does not know: {sorted(unknown)}")
+    require(set(values) >= set(SHARED), "its configuration is incomplete")
+    shared = {name: values.pop(name) for name in SHARED}
+    for name, value in shared.items():
+        kinds = {"max_leaves": int, "h": int | float | tuple | None}.get(name, int | float | None)
+        right = isinstance(value, kinds) or (name == "h" and value in H_WORDS)
+        require(right, f"{name} is wrong")
+    try:
+        method = cls(**values)
+    except ValueError as error:
+        raise FileFormatError(str(error)) from None
     if n_classes:
-        prior = np.asarray(settings.class_prior, dtype=np.float64)
-        require(prior.shape in ((), (n_classes,)) and _positive(prior), "class_prior is wrong")
-    return settings
+        prior = np.asarray(method.class_concentration(n_classes), dtype=np.float64)
+        require(prior.shape == (n_classes,) and _positive(prior), "class_prior is wrong")
+    return Configuration(method, **shared)
 
 
 def unpack_acceptance(stored: Mapping[str, Any], n_chains: int) -> dict[str, Any]:

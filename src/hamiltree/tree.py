@@ -13,8 +13,8 @@ from .consensus import SplitCensus
 from .core.predict import Forest, prediction_moments, tree_predictions
 from .draws import FloatArray, TrainingData
 from .leaf_posterior import MeanPosterior, class_intervals, mean_posterior, soft_rows
+from .methods.base import Method
 from .preprocess import Preprocessing
-from .settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ COVERAGE = 0.9
 """Of the credible intervals of the leaves, as of ``predict_interval``."""
 
 
-def leaf_values(leaf: FloatArray, settings: Settings, n_classes: int) -> FloatArray:
+def leaf_values(leaf: FloatArray, method: Method, n_classes: int) -> FloatArray:
     """What a leaf predicts, [leaves, K].
 
     Classification (``n_classes`` > 0): posterior mean class probabilities, (counts + alpha) over
@@ -32,7 +32,7 @@ def leaf_values(leaf: FloatArray, settings: Settings, n_classes: int) -> FloatAr
     """
     if n_classes == 0:
         return np.ascontiguousarray(leaf[:, :1])
-    parameters = leaf + np.asarray(settings.class_prior, dtype=np.float64)
+    parameters = leaf + np.asarray(method.class_concentration(n_classes))
     values: FloatArray = parameters / parameters.sum(axis=1, keepdims=True)
     return values
 
@@ -58,7 +58,7 @@ class Tree:
     h: FloatArray
     """[p]; softness on the unit-interval scale."""
     preprocessing: Preprocessing
-    settings: Settings
+    method: Method
     sigma: float = float("nan")
     """Noise sd in the model's units; NaN for classification."""
     training: TrainingData | None = None
@@ -100,7 +100,7 @@ class Tree:
     @property
     def values(self) -> FloatArray:
         """What each leaf predicts: [leaves, class] probabilities, or [leaves] in y's units."""
-        values = leaf_values(self.leaf, self.settings, self.n_classes)
+        values = leaf_values(self.leaf, self.method, self.n_classes)
         return values if self.n_classes else self.preprocessing.y_to_user(values[:, 0])
 
     # ------------------------------------------------------------------ how sure it is
@@ -127,7 +127,7 @@ class Tree:
         variance out; None without training data.
         """
         if self.n_classes:
-            return class_intervals(self.leaf, self.settings, coverage)
+            return class_intervals(self.leaf, self.method, coverage)
         means = self._means
         return None if means is None else self.preprocessing.y_to_user(means.intervals(coverage))
 
@@ -158,7 +158,7 @@ class Tree:
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predict with this tree alone: class probabilities [row, class], or means [row]."""
-        values = leaf_values(self.leaf, self.settings, self.n_classes)
+        values = leaf_values(self.leaf, self.method, self.n_classes)
         columns = self.preprocessing.to_unit(X)
         mean, _ = prediction_moments(self._forest, values, np.ones(1), columns)
         return mean if self.n_classes else self.preprocessing.y_to_user(mean[:, 0])
@@ -234,8 +234,14 @@ class Tree:
 
     @property
     def _forest(self) -> Forest:
-        offset = np.array([0, len(self.size)])
-        return Forest(offset, self.size, self.feature, self.threshold, self.weights, self.h[None])
+        return Forest(
+            node_offset=np.array([0, len(self.size)]),
+            size=self.size,
+            feature=self.feature,
+            threshold=self.threshold,
+            weights=self.weights,
+            h=np.ascontiguousarray(self.h[None]),
+        )
 
     @cached_property
     def _phi(self) -> FloatArray | None:
@@ -248,4 +254,4 @@ class Tree:
         if self.training is None or self._phi is None:
             return None
         y = self.preprocessing.y_to_model(self.training.y)
-        return mean_posterior(self._phi, y, self.sigma, self.settings)
+        return mean_posterior(self._phi, y, self.sigma, self.method)

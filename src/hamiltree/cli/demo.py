@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -44,14 +43,15 @@ def demo(
     model = BayesianTreeClassifier(
         h=0.05, target_rhat=1.02, max_draws=10_000, random_state=seed, n_jobs=-1
     )
-    started = time.perf_counter()
     with warnings_as_notes(ConvergenceWarning):  # the sentence below says it
         model.fit(X, y)
     posterior = model.posterior_
+    info = posterior.info
+    if info.compile_seconds:
+        out.print(f"Compiled the sampler in {info.compile_seconds:.1f} s, once on this machine.")
     out.print(
-        f"Sampled {posterior.weights.size:,} decision trees in "
-        f"{time.perf_counter() - started:.1f} s: {posterior.n_chains} chains that searched on "
-        "their own."
+        f"Sampled {posterior.weights.size:,} decision trees in {info.seconds:.1f} s, by "
+        f"{posterior.n_chains} independent chains."
     )
 
     heading("On biopsies it has not seen")

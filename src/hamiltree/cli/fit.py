@@ -24,7 +24,7 @@ from ..tables import (
     refuse_missing,
     told_apart,
 )
-from .options import ESTIMATORS, chosen, with_parameters
+from .options import ESTIMATORS, parameters_of, with_parameters
 from .screen import Json, Seed, examples, note, out, print_json, warnings_as_notes
 from .summary import facts, print_summary
 
@@ -46,46 +46,81 @@ def mount(app: typer.Typer) -> None:
     )(with_parameters(fit))
 
 
+TABLE = "The table"
+RUN = "Long runs, and the model file"
+
+
 def fit(
     data: Annotated[Path, typer.Argument(help="The table: CSV or Parquet.", show_default=False)],
     target: Annotated[
-        str, typer.Option("--target", "-t", help="Column to predict.", show_default=False)
+        str,
+        typer.Option(
+            "--target", "-t", metavar="NAME", help="Column to predict.", show_default=False
+        ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model file.")] = Path("model.nc"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Model file.")
+    ] = Path("model.nc"),
     task: Annotated[
-        Task | None, typer.Option(help="Detected from the target if left out.", show_default=False)
+        Task | None,
+        typer.Option(
+            metavar="NAME",
+            help="classification or regression.",
+            show_default=False,
+        ),
     ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Column to leave out; repeat for more.")
     ] = None,
+    seed: Seed = 0,
+    n_jobs: Annotated[int, typer.Option(metavar="INT", help="Threads; -1 for all.")] = -1,
+    as_json: Json = False,
     ordinal: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=A,B,C", help="Categories from low to high; repeat for more."),
+        typer.Option(
+            metavar="NAME=A,B,C",
+            help="Categories from low to high; repeat for more.",
+            rich_help_panel=TABLE,
+        ),
     ] = None,
     categorical: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
             help="Column of numbers, such as codes, that are categories; repeat for more.",
+            rich_help_panel=TABLE,
         ),
     ] = None,
     max_categories: Annotated[
-        int, typer.Option(help="A column of text with more is refused.", min=2)
+        int,
+        typer.Option(help="A column of text with more is refused.", min=2, rich_help_panel=TABLE),
     ] = MAX_CATEGORIES,
     missing: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="Text that means missing, such as '?'; repeat for more."),
+        typer.Option(
+            metavar="TEXT",
+            help="Text that means missing, such as '?'; repeat for more.",
+            rich_help_panel=TABLE,
+        ),
     ] = None,
     drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
+        bool,
+        typer.Option(
+            "--drop-missing",
+            help="Leave out rows with missing values.",
+            rich_help_panel=TABLE,
+        ),
     ] = False,
-    decimal: Annotated[str, typer.Option(help="Decimal mark of the CSV.")] = ".",
+    decimal: Annotated[
+        str, typer.Option(help="Decimal mark of the CSV.", rich_help_panel=TABLE)
+    ] = ".",
     without_data: Annotated[
         bool,
         typer.Option(
             "--without-data",
             help="Keep the training rows out of the model file; some of tree, plot and report "
             "need them.",
+            rich_help_panel=RUN,
         ),
     ] = False,
     checkpoint: Annotated[
@@ -93,14 +128,13 @@ def fit(
         typer.Option(
             help="Keep the run in this file while it goes on; the same command resumes it.",
             show_default=False,
+            rich_help_panel=RUN,
         ),
     ] = None,
     checkpoint_seconds: Annotated[
-        float, typer.Option(help="Time between two checkpoints.", min=0.0)
+        float,
+        typer.Option(help="Time between two checkpoints.", min=0.0, rich_help_panel=RUN),
     ] = 60.0,
-    seed: Seed = 0,
-    n_jobs: Annotated[int, typer.Option(help="Threads; -1 for all. Changes no draw.")] = -1,
-    as_json: Json = False,
     **parameters: str | None,
 ) -> None:
     """Sample decision trees that explain one column of a table by the others."""
@@ -117,7 +151,7 @@ def fit(
     elif is_numeric(y):
         other = next(name for name in ESTIMATORS if name != kind)
         reason = f"{reason}; if that is not what you want, --task {other}"
-    numbers = told_apart(y)
+    numbers: Any = told_apart(y)
     if kind == "regression" and numbers is None:
         raise TableError(f"the target {target!r} holds texts: that is --task classification")
     encoding = learn_encoding(
@@ -132,7 +166,7 @@ def fit(
         n_jobs=n_jobs,
         checkpoint=checkpoint,
         checkpoint_seconds=checkpoint_seconds,
-        **chosen(kind, parameters),
+        **parameters_of(kind, parameters),
     )
     if not as_json:
         _print_table(data, frame, encoding, kind, reason)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import joblib
 import typer
 from rich.console import Console
 from typer.core import TyperGroup
@@ -40,7 +41,9 @@ class ClearErrors(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            # A command has the machine to itself: predictions use all cores.
+            with joblib.parallel_config("threading", n_jobs=-1):
+                return super().invoke(ctx)
         except BrokenPipeError:  # the reader of our output has gone, as in "| head"
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None

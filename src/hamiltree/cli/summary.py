@@ -52,7 +52,7 @@ def facts(posterior: Posterior) -> dict[str, Any]:
     names = posterior.preprocessing.feature_names
     found: dict[str, Any] = {
         "sentence": summary_sentence(posterior),
-        "method": posterior.settings.method,
+        "method": posterior.configuration.method.name,
         "task": "classification" if posterior.n_classes else "regression",
         "n_chains": posterior.n_chains,
         "n_draws": posterior.n_draws,

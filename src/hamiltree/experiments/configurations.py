@@ -13,6 +13,8 @@ from typing import Any
 
 from ..datasets.paper import REGRESSION
 from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
+from ..methods import METHODS as METHODS_BY_NAME
+from ..methods import Method
 
 HMC = ("hmc-df", "hmc-dfi")
 METHODS = ("cgm", "smc", "wu", *HMC)
@@ -46,38 +48,41 @@ def lengths_of(dataset: str, method: str) -> Lengths:
     return Lengths(4500, 500) if method == "cgm" else Lengths(500, 500)
 
 
-def parameters_of(method: str, symbols: Symbols, n_classes: int) -> dict[str, Any]:
-    """A classical method's symbols as our parameters; docs/symbols.md has the dictionary."""
-    names = {"alpha_split": "alpha_split", "beta_split": "beta_split", "lambda": "expected_splits"}
-    names["p"] = "left_share"
-    parameters: dict[str, Any] = {ours: symbols[s] for s, ours in names.items() if s in symbols}
+def classical_method(method: str, symbols: Symbols, n_classes: int) -> Method:
+    """CGM, WU or SMC with the paper's symbols; docs/symbols.md has the dictionary."""
+    fields: dict[str, Any] = {
+        ours: symbols[theirs]
+        for theirs, ours in (("lambda", "expected_splits"), ("p", "left_share"))
+        if theirs in symbols
+    }
     if "mu_0" in symbols:
-        parameters["variance_prior"] = (symbols["alpha"], symbols["beta"])
-        parameters["mean_prior"] = (symbols["mu_0"], symbols["n"])
+        fields["variance_prior"] = (symbols["alpha"], symbols["beta"])
+        fields["mean_prior"] = (symbols["mu_0"], symbols["n"])
     elif method == "wu":
         pair = (symbols["alpha"], symbols["beta"]) if "beta" in symbols else None
-        parameters["class_prior"] = pair or (symbols["alpha"],) * n_classes
+        fields["class_prior"] = pair or (symbols["alpha"],) * n_classes
     else:
-        parameters["class_mass"] = symbols["alpha"]
-    if method == "smc":
-        islands, particles = int(symbols["islands"]), int(symbols["particles"])
-        parameters |= {"n_chains": islands, "n_draws": particles // islands}
-    return parameters
+        fields["class_mass"] = symbols["alpha"]
+    return METHODS_BY_NAME[method].paper(**fields)
 
 
 def classical_estimator(
     method: str, symbols: Symbols, n_classes: int, lengths: Lengths, seed: int, n_chains: int = 1
 ) -> Estimator:
     """CGM, WU or SMC with these symbols; SMC's numbers of islands and particles are symbols."""
-    parameters = {
-        "method": method,
+    parameters: dict[str, Any] = {
+        "method": classical_method(method, symbols, n_classes),
         "preset": "paper",
-        "moves": "prior",
         "n_chains": n_chains,
         "n_warmup": lengths.burn_in,
         "n_draws": lengths.draws,
-        **parameters_of(method, symbols, n_classes),
     }
+    for name in ("alpha_split", "beta_split"):
+        if name in symbols:
+            parameters[name] = symbols[name]
+    if method == "smc":
+        islands, particles = int(symbols["islands"]), int(symbols["particles"])
+        parameters |= {"n_chains": islands, "n_warmup": None, "n_draws": particles // islands}
     return _estimator(parameters, n_classes, seed)
 
 
@@ -91,23 +96,29 @@ def hmc_estimator(
     n_chains: int = 1,
 ) -> Estimator:
     """HMC-DF or HMC-DFI by either preset: the same model, with every prior spelt out."""
+    fields: dict[str, Any] = {
+        "min_leaves": 2,
+        "tau_prior": (1.0, 1.0),
+        "class_prior": 1.0,
+        "mu_prior": (0.0, 1.0),
+        "sigma_prior": (1.5, 1.5),
+    }
+    if method == "hmc-dfi":
+        fields["weight_prior"] = 1.0
     parameters: dict[str, Any] = {
-        "method": method,
         "n_chains": n_chains,
         "n_warmup": lengths.burn_in,
         "n_draws": lengths.draws,
         "h": symbols["h_final"],
         "alpha_split": symbols["alpha_split"],
         "beta_split": symbols["beta_split"],
-        "min_leaves": 2,
-        "tau_prior": (1.0, 1.0),
-        "weight_prior": 1.0,
     }
-    parameters |= {"class_prior": 1.0} if n_classes else {
-        "mu_prior": (0.0, 1.0), "sigma_prior": (1.5, 1.5),
-    }  # fmt: skip
+    cls = METHODS_BY_NAME[method]
     if preset == "paper":
-        parameters |= {"preset": "paper", "h_init": symbols["h_init"]}
+        parameters["preset"] = "paper"
+        parameters["method"] = cls.paper(**fields, h_init=symbols["h_init"])
+    else:
+        parameters["method"] = cls(**fields)
     return _estimator(parameters, n_classes, seed)
 
 

@@ -35,7 +35,7 @@ def single_tree_scores(posterior: Posterior, split: Split, part: str = "test") -
     if posterior.n_classes:
         labels = posterior.predict_single_trees(X, n_jobs=1).reshape(-1, len(y))
         return (labels == y).astype(np.float64)
-    if posterior.settings.method in HMC:
+    if posterior.configuration.method.name in HMC:
         means = posterior.predict_single_trees(X, n_jobs=1).reshape(-1, len(y))
     else:
         means = leaf_mean_predictions(posterior, split, X)
@@ -55,7 +55,7 @@ def leaf_mean_predictions(posterior: Posterior, split: Split, X: FloatArray) -> 
     leaf = first + most_likely_leaf(forest, to_unit(split.X), 1)
     rows = np.bincount(leaf.ravel(), minlength=n_trees * most)
     total = np.bincount(leaf.ravel(), np.tile(split.y, n_trees), n_trees * most)
-    prior_mean, prior_rows = posterior.settings.mean_prior
+    prior_mean, prior_rows = posterior.configuration.method.mean_prior
     prior_mean = float(user(np.array([prior_mean]))[0])
     means: FloatArray = (total + prior_rows * prior_mean) / (rows + prior_rows)
     return means[first + most_likely_leaf(forest, to_unit(X), 1)]
@@ -80,7 +80,7 @@ def measure(posterior: Posterior, split: Split) -> tuple[dict[str, float], dict[
         if part == "test":
             arrays["score_by_row"] = weights @ scores
     values["leaves"], values["leaves_sd"] = weighted_moments(posterior.n_leaves.ravel(), weights)
-    if posterior.n_classes > 2 and posterior.settings.method in HMC:
+    if posterior.n_classes > 2 and posterior.configuration.method.name in HMC:
         values["leaves_without_constant"] = leaves_without_constant(posterior)
     values |= predictive_measures(posterior, split.X_test, split.y_test)
     rows = np.linspace(0, len(split.y_test) - 1, min(N_MONITORED, len(split.y_test))).round()
@@ -101,7 +101,7 @@ def leaves_without_constant(posterior: Posterior) -> float:
 
     Its likelihood of classes leaves out log Gamma(A) - sum log Gamma(alpha_m), once a leaf.
     """
-    prior = np.broadcast_to(posterior.settings.class_prior, posterior.n_classes)
+    prior = np.array(posterior.configuration.method.class_concentration(posterior.n_classes))
     constant = gammaln(prior.sum()) - gammaln(prior).sum()
     leaves = posterior.n_leaves.ravel()
     weights = posterior.weights.ravel() * np.exp(-constant * (leaves - leaves.min()))

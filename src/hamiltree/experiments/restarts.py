@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from .. import run
-from ..core.record import drain, record_tree
+from ..core.soft.record import record_tree
+from ..core.tree.record import drain
 from ..datasets import Split
 from ..draws import RunInfo, take
 from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
 from ..gathering import gather
+from ..methods import chosen
 from ..posterior import Posterior
 from .configurations import (
     HMC,
@@ -75,13 +77,19 @@ def _config(split: Split, method: str, preset: str, seed: int, shorten: int) -> 
 
 
 def parameters_set(estimator: Estimator) -> dict[str, Any]:
-    """What is not left to the library's default."""
-    return {name: value for name, value in estimator.get_params().items() if value is not None}
+    """What ``set_params`` makes the estimator of again; the method as its name and its fields."""
+    method = chosen(estimator.method, estimator.preset)
+    own = estimator.get_params(deep=False) | {"method": method.name}
+    fields = method.get_params()
+    return {
+        **{name: value for name, value in own.items() if value is not None},
+        **{f"method__{name}": value for name, value in fields.items()},
+    }
 
 
 def estimator_of(config: Config, split: Split) -> Estimator:
     make = BayesianTreeClassifier if split.n_classes else BayesianTreeRegressor
-    return make(**config["parameters"])
+    return make().set_params(**config["parameters"])
 
 
 def fitted(config: Config, split: Split, checkpoint: Path | None = None) -> Posterior:
@@ -102,8 +110,8 @@ def _compile(config: Config, split: Split) -> None:
     """Make, or load, the compiled code before it is timed, once a process."""
     what = (config["method"], config["preset"], split.n_classes > 0)
     if what not in _compiled:
-        estimator = estimator_of(config, split).set_params(n_warmup=0, n_draws=1)
-        estimator.fit(split.X, split.y)
+        shortest = {"n_draws": 1} if config["method"] == "smc" else {"n_warmup": 0, "n_draws": 1}
+        estimator_of(config, split).set_params(**shortest).fit(split.X, split.y)
         _compiled.add(what)
 
 
@@ -135,7 +143,7 @@ def run_restart(config: Config, split: Split, unfinished: Path | None = None) ->
 
 def _without_burn_in(posterior: Posterior, cut: int) -> Posterior:
     draws = take(posterior.draws, np.arange(cut, posterior.n_draws))
-    return Posterior(draws, posterior.info, posterior.preprocessing, posterior.settings)
+    return Posterior(draws, posterior.info, posterior.preprocessing, posterior.configuration)
 
 
 def burn_in_config(config: Config) -> Config:
@@ -158,7 +166,7 @@ def watch_burn_in(posterior: Posterior, split: Split) -> Posterior:
     target = preprocessing.y_to_model(split.y) if classes is None else split.y
     coded = target if classes is None else np.searchsorted(classes, target)
     problem = run.Problem(preprocessing.to_unit(split.X), coded, posterior.n_classes)
-    sampler = run.build_sampler(problem, posterior.settings, n_warmup, 1)
+    sampler = run.build_sampler(problem, posterior.configuration, n_warmup, 1)
     (seed,) = np.random.SeedSequence(posterior.provenance["seed"]).spawn(1)
     chain: Any = sampler.start(np.random.Generator(np.random.PCG64(seed)))
     spare = np.random.default_rng(0)  # recording may draw leaf means, not from the chain's numbers
@@ -173,7 +181,7 @@ def watch_burn_in(posterior: Posterior, split: Split) -> Posterior:
         raise RuntimeError("the watched burn-in is not the chain's own: its moves differ")
     draws, _ = gather([pieces], n_warmup, sampler.h)
     info = RunInfo({}, {}, posterior.info.seconds, posterior.info.stopped)
-    return Posterior(draws, info, preprocessing, posterior.settings)
+    return Posterior(draws, info, preprocessing, posterior.configuration)
 
 
 def restart_jobs(

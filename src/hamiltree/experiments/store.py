@@ -28,7 +28,7 @@ SOURCES = (
     "core/*.py",
     "samplers/*.py",
     "run.py",
-    "settings.py",
+    "methods/*.py",
     "preprocess.py",
     "experiments/measures.py",
 )

@@ -49,7 +49,7 @@ def pack_forest(
         "ruleColumns": trees[0].weights.shape[1],
         "leafWidth": trees[0].leaf.shape[1],
         "softnesses": softness.shape[1],
-        "classPrior": np.broadcast_to(drawn.settings.class_prior, n_classes) if n_classes else [],
+        "classPrior": np.array(drawn.configuration.method.class_concentration(n_classes)),
     }
 
 

@@ -52,7 +52,7 @@ def _about(posterior: Posterior) -> str:
     parts.append(f"{posterior.n_classes} classes" if posterior.n_classes else "regression")
     chains = "islands" if posterior.log_evidence is not None else "chains"
     parts.append(
-        f"{posterior.settings.method.upper()}, {posterior.n_chains} {chains} of "
+        f"{posterior.configuration.method.name.upper()}, {posterior.n_chains} {chains} of "
         f"{posterior.n_draws:,} draws"
     )
     return "; ".join(part for part in parts if part) + "."

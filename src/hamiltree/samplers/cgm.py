@@ -8,19 +8,24 @@ it cancels; an impossible move is a step that stays.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.buffers import CLASSES
-from ..core.hard_exploring import sweep_hard_tree
-from ..core.hard_moves import HardModel, attempt
-from ..core.hard_record import record_hard_tree, start_tree
-from ..core.jit import kernel
-from ..core.record import is_full
-from ..core.scan_data import OWN, ScanModel, make_scan_data
-from ..settings import Settings
+from ..core.backend.jit import kernel
+from ..core.backend.records import RNG
+from ..core.backend.units import unit
+from ..core.hard.informed_sweep import Explorer, sweep_hard_tree
+from ..core.hard.moves import HardModel, attempt
+from ..core.hard.record import record_hard_tree, start_tree
+from ..core.scan.data import CLASS_COUNTS, OWN_VARIANCE, ScanData, ScanModel, make_scan_data
+from ..core.tree.record import Block, is_full
 from .common import sweep_of
-from .hard import HardPlan, HardSampler, make_model
+from .hard import HardLoop, HardPlan, HardSampler, make_model
+
+if TYPE_CHECKING:
+    from ..methods.base import Configuration
 
 MOVES = ("grow", "prune", "change", "swap")
 """Numbered as in ``hard_moves``."""
@@ -51,42 +56,47 @@ def advance_cgm(model, loop, explorer, plan, block, n, rng):
     return n
 
 
+unit(advance_cgm, HardModel, HardLoop, Explorer, HardPlan, Block, int, RNG)
+
+
 def build_cgm(
     columns: NDArray[np.float64],
     y: NDArray[np.generic],
     n_classes: int,
-    settings: Settings,
+    settings: Configuration[Any],
     n_warmup: int,
 ) -> HardSampler:
     model = make_model(columns, y, n_classes, settings, pinball=False)
     sweep = sweep_of(settings)
-    proposals = settings.proposals if settings.moves == "prior" else 0
+    proposals = settings.method.proposals if settings.method.moves == "prior" else 0
     return HardSampler(
         model,
-        HardPlan(n_warmup, proposals),
+        HardPlan(n_warmup=n_warmup, repeats=proposals),
         advance_cgm,
         MOVES,
-        scan_model=scan_model_of(model) if sweep else None,
+        scanned=scanned_of(model) if sweep else None,
         sweep=sweep,
     )
 
 
-def scan_model_of(model: HardModel) -> ScanModel:
+def scanned_of(model: HardModel) -> tuple[ScanData, ScanModel]:
     """Scores as leaves of their own have them; only a proposal where all share a variance."""
     p, n = model.data.columns.shape
-    regression = len(model.leaf.class_prior) == 0
+    leaf = model.leaf
+    regression = len(leaf.class_prior) == 0
     label = np.zeros(n, np.int64) if regression else model.data.classes
-    y = model.data.y - model.leaf.mean
-    return ScanModel(
-        data=make_scan_data(model.data.columns, np.arange(n), label, y),
+    data = make_scan_data(model.data.columns, np.arange(n), label, model.data.y - leaf.mean)
+    scored = ScanModel(
         prior=model.rules.prior,
         kind=model.rules.kind,
-        leaf=OWN if regression else CLASSES,
-        class_prior=model.leaf.class_prior,
+        leaf=OWN_VARIANCE if regression else CLASS_COUNTS,
+        class_prior=leaf.class_prior,
+        class_mass=leaf.mass,
         mean_variance=1.0,  # of leaves with a known variance
-        worth=model.leaf.worth if regression else model.leaf.mass,
-        shape=model.leaf.shape,
-        rate=model.leaf.rate,
+        prior_rows=leaf.prior_rows,
+        shape=leaf.shape,
+        rate=leaf.rate,
         h=np.zeros(p),
         power=np.array([model.power]),
     )
+    return data, scored

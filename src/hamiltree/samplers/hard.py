@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import informed
-from ..core.hard_exploring import make_explorer
-from ..core.hard_moves import HardModel, HardState
-from ..core.hard_rules import FULL, RULE_PRIORS, UNIFORM, RuleModel, make_rule_work
-from ..core.leaves import make_leaf_model, n_stats, n_values
-from ..core.nodes import empty_tree
-from ..core.partition import make_cells, make_hard_data
-from ..core.record import Block, drain, make_block
-from ..core.restructure import make_partition_work
-from ..core.scan_data import ScanModel
-from ..core.shapes import make_shape_prior
-from ..settings import Settings
+from ..core.backend.records import Int1, Int3, Record
+from ..core.forest import draws_of_rows
+from ..core.hard.informed_sweep import Explorer, make_explorer
+from ..core.hard.leaves import make_leaf_model, n_stats, n_values
+from ..core.hard.moves import HardModel, HardState
+from ..core.hard.partition import make_cells, make_hard_data
+from ..core.hard.restructure import make_partition_work
+from ..core.hard.rules import RULE_PRIORS, RuleModel, make_rule_work
+from ..core.hard.shapes import make_shape_prior
+from ..core.moves.propose import NAMES, propose_informed
+from ..core.scan.data import FULL, UNIFORM, ScanData, ScanModel
+from ..core.scan.proposals import kernels_of_scans
+from ..core.tree.nodes import empty_tree
+from ..core.tree.record import Piece, drain, make_block
 from .common import tree_prior_of
 
+if TYPE_CHECKING:
+    from ..methods.base import Configuration
 
-class HardPlan(NamedTuple):
+
+class HardPlan(Record):
     """Frozen configuration of a compiled loop."""
 
     n_warmup: int
@@ -32,17 +36,18 @@ class HardPlan(NamedTuple):
     """CGM: prior-drawn proposals an iteration; WU: triples before, and after, the restructure."""
 
 
-class HardLoop(NamedTuple):
+class HardLoop(Record, role="state"):
     """What a compiled loop needs, and moves."""
 
     state: HardState
-    iteration: NDArray[np.int64]
+    iteration: Int1
     """[1]; iterations done."""
-    tally: NDArray[np.int64]
+    tally: Int3
     """[2, moves, 2]; accepted and proposed, in warm-up and sampling."""
 
 
-Advance = Callable[..., int]
+Advance = Any
+"""A compiled loop."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,18 @@ class HardSampler:
     plan: HardPlan
     advance: Advance
     moves: tuple[str, ...]
-    scan_model: ScanModel | None = None
+    scanned: tuple[ScanData, ScanModel] | None = None
     """What informed moves look at; None where there are none."""
     sweep: tuple[str, ...] = ()
     """Names of the informed moves of an iteration, in order."""
+
+    @property
+    def kernels(self) -> list[Any]:
+        """What a chain of it calls, and the records it is made of; see ``core.backend.units``."""
+        loop = [self.advance, HardModel, HardLoop, draws_of_rows]
+        if self.scanned is None:
+            return loop
+        return [propose_informed, *kernels_of_scans(self.scanned[0]), *loop, Explorer]
 
     def start(self, rng: np.random.Generator) -> HardChain:
         return HardChain(self, rng)
@@ -78,16 +91,15 @@ class HardChain:
             iteration=np.zeros(1, np.int64),
             tally=np.zeros((2, len(sampler.moves), 2), np.int64),
         )
-        self.explorer = None
-        if sampler.scan_model is not None:
-            self.explorer = make_explorer(
-                sampler.scan_model, sampler.sweep, model, self.loop.state, rng
-            )
+        self.explorer: Explorer | None = None
+        if sampler.scanned is not None:
+            leaves = model.shape.max_leaves
+            self.explorer = make_explorer(*sampler.scanned, sampler.sweep, leaves)
         self.block = make_block(model.shape.max_leaves, 0, n_values(model.leaf))
 
-    def advance(self, n: int) -> list[Block]:
+    def advance(self, n: int) -> list[Piece]:
         """Run n iterations; returns the draws made, in one piece or several."""
-        pieces: list[Block] = []
+        pieces: list[Piece] = []
         while n > 0:
             done = self._advance(n)
             if done < 0:
@@ -117,7 +129,7 @@ class HardChain:
         counted = [(name, self.loop.tally[:, k]) for k, name in enumerate(self.sampler.moves)]
         if self.explorer is not None:
             counted = [(f"prior {name}", counts) for name, counts in counted]
-            counted += [(name, self.explorer.tally[:, k]) for k, name in enumerate(informed.NAMES)]
+            counted += [(name, self.explorer.tally[:, k]) for k, name in enumerate(NAMES)]
             counted = [(name, counts) for name, counts in counted if counts[:, 1].any()]
         return {
             phase: {name: (int(counts[t, 0]), int(counts[t, 1])) for name, counts in counted}
@@ -129,35 +141,35 @@ def make_model(
     columns: NDArray[np.float64],
     y: NDArray[np.generic],
     n_classes: int,
-    settings: Settings,
+    settings: Configuration[Any],
     *,
     pinball: bool,
 ) -> HardModel:
-    kind = FULL if pinball else RULE_PRIORS[settings.rule_prior]
+    kind = FULL if pinball else RULE_PRIORS[settings.method.rule_prior]
     leaf, target, classes = make_leaf_model(
         y,
         n_classes,
-        class_prior=settings.class_prior,
-        variance_prior=settings.variance_prior,
-        mean_prior=settings.mean_prior,
-        common=settings.variance == "common",
+        class_prior=settings.method.class_concentration(n_classes),
+        variance_prior=settings.method.variance_prior,
+        mean_prior=settings.method.mean_prior,
+        common=settings.method.variance == "common",
     )
     prior = tree_prior_of(columns.shape[0], settings)
     shape = make_shape_prior(
-        min_leaves=settings.min_leaves,
+        min_leaves=settings.method.min_leaves,
         max_leaves=settings.max_leaves,
-        alpha_split=settings.alpha_split,
-        beta_split=settings.beta_split,
-        expected_splits=settings.expected_splits,
-        left_share=settings.left_share,
+        alpha_split=settings.alpha_split or 0.5,  # read unless pinball
+        beta_split=settings.beta_split or 0.0,
+        expected_splits=getattr(settings.method, "expected_splits", 1.0),  # read if pinball
+        left_share=getattr(settings.method, "left_share", 0.5),
         pinball=pinball,
     )
     return HardModel(
         data=make_hard_data(columns, target, classes, coded=kind == UNIFORM),
-        rules=RuleModel(kind, prior, np.exp(prior.log_feature)),
+        rules=RuleModel(kind=kind, prior=prior, feature_weight=np.exp(prior.log_feature)),
         shape=shape,
         leaf=leaf,
-        power=float(settings.likelihood_power),
+        power=float(settings.method.likelihood_power),
     )
 
 

@@ -10,29 +10,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.gaps import EMPIRICAL, OPTIMAL, PRIOR, make_scratch
-from ..core.leaves import make_leaf_model, n_stats, n_values
-from ..core.particles import (
+from ..core.forest import draws_of_rows
+from ..core.hard.leaves import make_leaf_model, n_stats, n_values
+from ..core.smc.gaps import EMPIRICAL, OPTIMAL, PRIOR, make_scratch
+from ..core.smc.node_pool import NODES, ROWS, add_root, enlarged, make_pool, make_table
+from ..core.smc.particles import (
     FINISHED,
     FULL,
     MULTINOMIAL,
     SYSTEMATIC,
     Island,
-    Plan,
+    SMCPlan,
     advance,
     drop_unused,
     make_particles,
     widened,
     write_particles,
 )
-from ..core.pool import NODES, ROWS, add_root, enlarged, make_pool, make_table
-from ..core.record import SCALARS, Block
-from ..settings import Settings
+from ..core.tree.record import FOUNDER, LOG_WEIGHT, SCALARS, Block, Piece
 from .common import tree_prior_of
+
+if TYPE_CHECKING:
+    from ..methods.base import Configuration
 
 PROPOSALS = {"prior": PRIOR, "empirical": EMPIRICAL, "posterior": OPTIMAL}
 RESAMPLINGS = {"systematic": SYSTEMATIC, "multinomial": MULTINOMIAL}
@@ -45,7 +49,7 @@ nodes of one tree."""
 class SMC:
     """The sampler: configuration shared by its islands."""
 
-    plan: Plan
+    plan: SMCPlan
     n_particles: int
     """Of each island."""
 
@@ -55,15 +59,15 @@ class SMC:
         columns: NDArray[np.float64],
         y: NDArray[np.generic],
         n_classes: int,
-        settings: Settings,
+        settings: Configuration[Any],
         n_particles: int,
     ) -> SMC:
         leaf_model, target, codes = make_leaf_model(
             y,
             n_classes,
-            class_prior=settings.class_prior,
-            variance_prior=settings.variance_prior,
-            mean_prior=settings.mean_prior,
+            class_prior=settings.method.class_concentration(n_classes),
+            variance_prior=settings.method.variance_prior,
+            mean_prior=settings.method.mean_prior,
         )
         prior = tree_prior_of(len(columns), settings)
         table = make_table(
@@ -72,17 +76,21 @@ class SMC:
             target,
             codes,
             weight=np.exp(prior.log_feature),
-            power=settings.likelihood_power,
-            min_size=settings.min_size,
+            power=settings.method.likelihood_power,
+            min_size=settings.method.min_size,
         )
-        plan = Plan(
+        plan = SMCPlan(
             table=table,
             prior=prior,
-            proposal=PROPOSALS[settings.split_proposal],
-            resampling=RESAMPLINGS[settings.resampling],
-            ess_threshold=float(settings.ess_threshold),
+            proposal=PROPOSALS[settings.method.split_proposal],
+            resampling=RESAMPLINGS[settings.method.resampling],
+            ess_threshold=float(settings.method.ess_threshold),
         )
         return cls(plan, n_particles)
+
+    @property
+    def kernels(self) -> list[Any]:
+        return [advance, drop_unused, write_particles, add_root, SMCPlan, Island, draws_of_rows]
 
     def start(self, rng: np.random.Generator) -> SMCChain:
         return SMCChain(self, rng)
@@ -104,10 +112,10 @@ class SMCChain:
         add_root(table, pool)
         log_root = 0.0 if table.power == 0.0 else table.power * float(pool.log_marginal[0])
         particles = make_particles(n, FIRST_WIDTH, log_root - math.log(n))
-        self.island = Island(particles, pool, make_scratch(table))
+        self.island = Island(particles=particles, pool=pool, scratch=make_scratch(table))
         self.finished = False
 
-    def advance(self, n: int) -> list[Block]:
+    def advance(self, n: int) -> list[Piece]:
         """Make n decisions or so; returns all particles once none can grow any more."""
         if self.finished:
             return []
@@ -128,9 +136,10 @@ class SMCChain:
 
     def _make_room(self) -> None:
         """Drop what nobody needs; double what is then still half full."""
-        particles, pool, scratch = self.island
+        particles, pool = self.island.particles, self.island.pool
         if particles.n_nodes.max() + 2 > particles.node.shape[1]:
-            self.island = Island(widened(particles, 2 * particles.node.shape[1]), pool, scratch)
+            wider = widened(particles, 2 * particles.node.shape[1])
+            self.island = self.island._replace(particles=wider)
         drop_unused(self.island)
         table, capacity, room = self.plan.table, len(pool.start), len(pool.rows)
         crowded = bool(pool.filled[NODES] > capacity // 2)
@@ -141,7 +150,7 @@ class SMCChain:
             self.island = self.island._replace(pool=larger)
             drop_unused(self.island)
 
-    def _write(self, n: int) -> Block:
+    def _write(self, n: int) -> Piece:
         """The first n particles as a block of draws."""
         particles, table = self.island.particles, self.plan.table
         nodes = int(particles.n_nodes[:n].sum())
@@ -160,6 +169,6 @@ class SMCChain:
         work = np.zeros((2, particles.node.shape[1]), np.int64)
         nothing = np.zeros(n_stats(table.leaf_model))
         write_particles(self.plan, self.island, block, work, nothing, self.rng)
-        block.scalars[:, SCALARS.index("log_weight")] = particles.log_weight[:n]
-        block.scalars[:, SCALARS.index("founder")] = particles.founder[:n]
-        return block
+        block.scalars[:, LOG_WEIGHT] = particles.log_weight[:n]
+        block.scalars[:, FOUNDER] = particles.founder[:n]
+        return Piece(*block)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ..settings import Settings
+if TYPE_CHECKING:
+    from ..methods.base import Configuration
 
+H_RANGE = (1e-4, 0.5)
+"""Where the prior of a learned h has all its mass."""
 SHARE_OF_GAP = 1 / 8
 """A cut midway between two typical neighbours then sends 98 % of each its own way."""
 SMALLEST, LARGEST = 0.001, 0.05
@@ -15,21 +20,23 @@ NOISE = 1e-9
 """Values that are closer, as a share of the range, differ by rounding."""
 
 
-def softness_of(columns: NDArray[np.float64], settings: Settings) -> NDArray[np.float64]:
+def softness_of(columns: NDArray[np.float64], settings: Configuration[Any]) -> NDArray[np.float64]:
     """[p]; softness of each column, or where learning it starts; ``columns`` [p, n], 0 to 1."""
     p = len(columns)
     if isinstance(settings.h, str):
         if settings.h == "auto":
-            return auto_softness(columns, settings.h_by_feature)
-        return np.full(p, settings.h_prior[0])
+            return auto_softness(columns, settings.method.h_by_feature)
+        return np.full(p, settings.method.h_prior[0])
     return np.broadcast_to(np.asarray(settings.h, np.float64), p).copy()
 
 
-def first_softness_of(final: NDArray[np.float64], settings: Settings) -> NDArray[np.float64]:
+def first_softness_of(
+    final: NDArray[np.float64], settings: Configuration[Any]
+) -> NDArray[np.float64]:
     """[p]; softness at the start of warm-up."""
-    if settings.h_init is None:
+    if settings.method.h_init is None:
         return final.copy()
-    return np.broadcast_to(np.asarray(settings.h_init, np.float64), len(final)).copy()
+    return np.broadcast_to(np.asarray(settings.method.h_init, np.float64), len(final)).copy()
 
 
 def auto_softness(columns: NDArray[np.float64], by_feature: bool) -> NDArray[np.float64]:

@@ -12,14 +12,15 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel
-from ..core.nodes import copy_tree
-from ..core.record import Block
-from .rjhmc import RJHMC, RJHMCChain, compile_ahead
+from ..core.backend.jit import kernel
+from ..core.tree.nodes import copy_tree
+from ..core.tree.record import Piece
+from .rjhmc import RJHMC, RJHMCChain
 
 EVERY = 2
 """Iterations between exchanges; alternately of the even and of the odd neighbours."""
@@ -47,10 +48,11 @@ class Tempered:
     def h(self) -> NDArray[np.float64]:
         return self.sampler.h
 
+    @property
+    def kernels(self) -> list[Any]:
+        return self.sampler.kernels
+
     def start(self, rng: np.random.Generator) -> TemperedChain:
-        compile_ahead(
-            self.sampler, lambda: RJHMCChain(self.sampler, np.random.default_rng()).compile()
-        )
         return TemperedChain(self.sampler, rng, self.n_rungs)
 
 
@@ -63,7 +65,7 @@ class TemperedChain:
             RJHMCChain(sampler, child, keep=k == 0) for k, child in enumerate(rng.spawn(n_rungs))
         ]
         self.n_warmup = sampler.n_warmup
-        self.full_power = sampler.settings.likelihood_power
+        self.full_power = sampler.settings.method.likelihood_power
         self.log_distance = np.full(n_rungs - 1, math.log(FIRST_STEP))
         self.exchanges = np.zeros((2, 2), np.int64)
         self.workers = 1
@@ -78,9 +80,9 @@ class TemperedChain:
     def iteration(self) -> int:
         return self.rungs[0].iteration
 
-    def advance(self, n: int) -> list[Block]:
+    def advance(self, n: int) -> list[Piece]:
         """Run n iterations of every rung; returns the draws of the first."""
-        pieces: list[Block] = []
+        pieces: list[Piece] = []
         with ThreadPoolExecutor(min(self.workers, len(self.rungs))) as pool:
             # a thread of its own only where there are more workers than chains
             over = map if self.workers == 1 else pool.map

@@ -6,21 +6,28 @@ again. An iteration counts as accepted if anything in it was.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
-from ..core.hard_moves import CHANGE, GROW, PRUNE, RESTRUCTURE, SWAP, attempt
-from ..core.hard_record import record_hard_tree, start_tree
-from ..core.jit import inlined, kernel
-from ..core.record import is_full
-from ..settings import Settings
-from .hard import HardPlan, HardSampler, make_model
+from ..core.backend.jit import kernel
+from ..core.backend.records import RNG
+from ..core.backend.units import unit
+from ..core.hard.moves import CHANGE, GROW, PRUNE, RESTRUCTURE, SWAP, HardModel, attempt
+from ..core.hard.record import record_hard_tree, start_tree
+from ..core.tree.record import Block, is_full
+from .hard import HardLoop, HardPlan, HardSampler, make_model
+
+if TYPE_CHECKING:
+    from ..methods.base import Configuration
 
 MOVES = ("grow", "prune", "change", "swap", "restructure", "iteration")
 ITERATION = MOVES.index("iteration")
 
 
-@inlined
+@kernel
 def counted(model, loop, phase, move, rng):
     """Attempt a move and count it; 1 where accepted."""
     accepted = 1 if attempt(model, loop.state, move, rng) else 0
@@ -59,12 +66,17 @@ def advance_wu(model, loop, explorer, plan, block, n, rng):
     return n
 
 
+unit(advance_wu, HardModel, HardLoop, types.none, HardPlan, Block, int, RNG)
+
+
 def build_wu(
     columns: NDArray[np.float64],
     y: NDArray[np.generic],
     n_classes: int,
-    settings: Settings,
+    settings: Configuration[Any],
     n_warmup: int,
 ) -> HardSampler:
     model = make_model(columns, y, n_classes, settings, pinball=True)
-    return HardSampler(model, HardPlan(n_warmup, settings.triples), advance_wu, MOVES)
+    return HardSampler(
+        model, HardPlan(n_warmup=n_warmup, repeats=settings.method.triples), advance_wu, MOVES
+    )

@@ -1,0 +1,185 @@
+"""Kernels that are compiled ahead of the first call, side by side where there are two cores.
+
+A unit is a kernel with the types of its arguments. Which units a sampler needs, it says itself; the
+first time on a machine they are compiled and kept (``cache``), later they are loaded. A second
+process takes on half of them: it is started with the interpreter that runs us, works on the list
+from the other end, has a time limit, and what it leaves undone is done here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numba import types
+
+from .cache import CACHE, CAN_KEEP, remove_old_folders
+from .records import Record, as_type, builder
+
+TIME_LIMIT = 600.0
+"""Seconds that the second process may take."""
+
+Say = Callable[[int, int, str], None]
+"""Told (units done, units in all, what is compiled now)."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A kernel and the types of its arguments; or a record class, to be made in compiled code."""
+
+    name: str
+    """module:kernel"""
+    compile: Callable[[], object]
+
+    @property
+    def mark(self) -> Path:
+        return CACHE / "compiled" / self.name
+
+    @property
+    def is_compiled(self) -> bool:
+        return self.mark.exists()
+
+    def prepare(self) -> None:
+        """Compile, or load what was compiled before."""
+        self.compile()
+        if CAN_KEEP:
+            self.mark.parent.mkdir(exist_ok=True)
+            self.mark.touch()
+
+
+_units: dict[str, Unit] = {}
+
+
+def unit(kernel: Any, *arguments: Any) -> None:
+    """Register a kernel with the types of its arguments, or with its function type."""
+    if len(arguments) == 1 and isinstance(arguments[0], types.FunctionType):
+        kinds = tuple(arguments[0].signature.args)
+    else:
+        kinds = tuple(as_type(argument) for argument in arguments)
+    name = _name_of(kernel.py_func)
+    _units[name] = Unit(name, lambda: kernel.compile(kinds))
+
+
+def _name_of(thing: Any) -> str:
+    return f"{thing.__module__}:{thing.__name__}"
+
+
+def unit_of(thing: Any) -> Unit:
+    """The unit of a registered kernel, or of a record class with all the records in it."""
+    if isinstance(thing, type):
+        records = _records_in(thing, {})
+        return Unit(_name_of(thing), lambda: [builder(record) for record in records])
+    return _units[_name_of(thing.py_func)]
+
+
+def _records_in(record: type[Record], found: dict[type[Record], None]) -> dict[type[Record], None]:
+    for _, kind in record.numba_type._fields:
+        if hasattr(kind, "record"):
+            _records_in(kind.record, found)
+    found[record] = None
+    return found
+
+
+def all_units() -> list[Unit]:
+    """Every registered kernel of the modules that are imported."""
+    return list(_units.values())
+
+
+def missing(things: Iterable[Any]) -> list[Unit]:
+    """Of these kernels and records, what has never been compiled on this machine."""
+    return [found for found in map(unit_of, things) if not (CAN_KEEP and found.is_compiled)]
+
+
+def compile_units(units: Sequence[Unit], say: Say = lambda *_: None) -> float:
+    """Compile, with a second process if there is another core; returns the seconds it took."""
+    begun = time.perf_counter()
+    remove_old_folders()
+    with tempfile.TemporaryDirectory(prefix="hamiltree-") as claims:
+        helper = _start_helper(units, claims)
+        done = _take(units, Path(claims), say)
+        if helper is not None:
+            _wait_for(helper, units, say)
+        for left in units:  # what the other process did is loaded when it is needed
+            if left.name not in done and not left.is_compiled:
+                say(_count(units), len(units), left.name)
+                left.prepare()
+    return time.perf_counter() - begun
+
+
+def _count(units: Sequence[Unit]) -> int:
+    return sum(found.is_compiled for found in units)
+
+
+def _take(units: Sequence[Unit], claims: Path, say: Say) -> set[str]:
+    """Compile what nobody has claimed yet; the names of these."""
+    done = set()
+    for number, found in enumerate(units):
+        if _claim(claims / found.name.replace(":", ".")):
+            say(_count(units) if CAN_KEEP else number, len(units), found.name)
+            found.prepare()
+            done.add(found.name)
+    return done
+
+
+def _claim(path: Path) -> bool:
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _start_helper(units: Sequence[Unit], claims: str) -> subprocess.Popen[str] | None:
+    """A second process, unless there is nothing to share or no interpreter to start."""
+    frozen = getattr(sys, "frozen", False) or not sys.executable
+    if not CAN_KEEP or len(units) < 4 or (os.cpu_count() or 1) < 2 or frozen:
+        return None
+    names = [found.name for found in reversed(units)]
+    return subprocess.Popen(
+        [sys.executable, "-m", __name__, claims, *names],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _wait_for(helper: subprocess.Popen[str], units: Sequence[Unit], say: Say) -> None:
+    begun = time.perf_counter()
+    try:
+        while helper.poll() is None and time.perf_counter() - begun < TIME_LIMIT:
+            say(_count(units), len(units), "")
+            time.sleep(0.1)
+    finally:
+        if helper.poll() is None:
+            helper.kill()
+        _, errors = helper.communicate()
+    if helper.returncode != 0:
+        last = (errors.strip().splitlines() or ["no message"])[-1]
+        print(
+            f"hamiltree: the second compiling process failed ({last}); its part is compiled here",
+            file=sys.stderr,
+        )
+
+
+def main(claims: str, names: Sequence[str]) -> None:
+    """What the second process does."""
+    units = []
+    for name in names:
+        module, thing = name.split(":")
+        units.append(unit_of(getattr(importlib.import_module(module), thing)))
+    _take(units, Path(claims), lambda *_: None)
+
+
+if __name__ == "__main__":
+    # The module of this name, not the one that runs as __main__, has the list of units.
+    importlib.import_module("hamiltree.core.backend.units").main(sys.argv[1], sys.argv[2:])

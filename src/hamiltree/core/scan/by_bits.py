@@ -1,0 +1,249 @@
+"""Rows as bits: scans of data whose columns have few values, 64 rows at a time.
+
+The rows on one side of a cut are a set that is known beforehand, so the rows of a node are what is
+left of a few such sets, and how many rows of a class have some value is a count of bits. Rows that
+share a class, and a leaf on either side, move together: such a set has a key.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..backend.jit import inlined, kernel
+from .bits import WORD, count_ones, first_one
+from .data import is_hard
+
+
+@kernel
+def has_bits(data):
+    return data.bits.of_value.shape[0] > 0
+
+
+@kernel
+def has_keys(scan):
+    """Whether the node is scanned by its bits."""
+    return has_bits(scan.data) and scan.bits.n_keys[0] >= 0
+
+
+@inlined
+def first_right(value, levels, f, threshold):
+    """The lowest level of a column that goes right."""
+    level = 0
+    while level < levels and value[f, level] <= threshold:
+        level += 1
+    return level
+
+
+@kernel
+def find_bits(scan, tree, node, length):
+    """The rows that reach a node, by the path to it; how many."""
+    data, rows, path = scan.data, scan.bits.rows, scan.node.path
+    from_level, value, n_levels = data.bits.from_level, data.value, data.n_levels
+    feature, threshold = tree.feature, tree.threshold
+    for w in range(rows.shape[0]):
+        rows[w] = from_level[0, 0, w]
+    for d in range(length):
+        at = path[d]
+        child = path[d + 1] if d + 1 < length else node
+        f = feature[at]
+        level = first_right(value, n_levels[f], f, threshold[at])
+        for w in range(rows.shape[0]):
+            right = from_level[f, level, w]
+            rows[w] &= right if child != at + 1 else ~right
+    total = np.int64(0)
+    for w in range(rows.shape[0]):
+        total += np.int64(count_ones(rows[w]))
+    return total
+
+
+@kernel
+def list_rows(scan):
+    """The same rows by their numbers."""
+    sets, rows = scan.bits.rows, scan.node.rows
+    n = 0
+    for w in range(sets.shape[0]):
+        left = sets[w]
+        while left != 0:
+            rows[n] = w * WORD + first_one(left)
+            n += 1
+            left &= left - np.uint64(1)
+
+
+@kernel
+def send_down(data, bits, tree, root):
+    """Which rows of the node get to each node of a subtree that is kept."""
+    if root < 0:
+        return
+    rows, reach, from_level = bits.rows, bits.reach, data.bits.from_level
+    value, n_levels = data.value, data.n_levels
+    size, feature, threshold = tree.size, tree.feature, tree.threshold
+    for w in range(rows.shape[0]):
+        reach[root, w] = rows[w]
+    for i in range(root, root + size[root]):
+        if size[i] > 1:
+            left, right = i + 1, i + 1 + size[i + 1]
+            f = feature[i]
+            level = first_right(value, n_levels[f], f, threshold[i])
+            for w in range(rows.shape[0]):
+                goes_right = from_level[f, level, w]
+                reach[right, w] = reach[i, w] & goes_right
+                reach[left, w] = reach[i, w] & ~goes_right
+
+
+@kernel
+def place_bits(scan, tree, left, right):
+    """Sets of rows that move together, and counts with all on the right.
+
+    ``n_keys`` is -1 where there are more of them than room.
+    """
+    data, bits, sides = scan.data, scan.bits, scan.sides
+    send_down(data, bits, tree, left)
+    send_down(data, bits, tree, right)
+    rows, reach, sets, place = bits.rows, bits.reach, bits.key, bits.place
+    of_class, total, members = data.bits.of_class, sides.total, sides.members
+    size, n_rows = tree.size, scan.node.n_rows[0]
+    n_left, n_right = sides.n_side[0], sides.n_side[1]
+    words = rows.shape[0]
+    keys, placed = 0, np.int64(0)
+    at_left = left
+    for a in range(n_left):
+        while left >= 0 and size[at_left] > 1:  # the next leaf of the subtree
+            at_left += 1
+        at_right = right
+        for b in range(n_right):
+            while right >= 0 and size[at_right] > 1:
+                at_right += 1
+            some = np.uint64(0)
+            if placed < n_rows:
+                for w in range(words):
+                    here = rows[w] if left < 0 else reach[at_left, w]
+                    some |= here & (rows[w] if right < 0 else reach[at_right, w])
+            if some != 0:
+                for m in range(of_class.shape[0]):
+                    if keys == sets.shape[0]:
+                        bits.n_keys[0] = -1
+                        return
+                    count = np.int64(0)
+                    for w in range(words):
+                        here = rows[w] if left < 0 else reach[at_left, w]
+                        here &= rows[w] if right < 0 else reach[at_right, w]
+                        here &= of_class[m, w]
+                        sets[keys, w] = here
+                        count += np.int64(count_ones(here))
+                    if count > 0:
+                        place[keys, 0] = a
+                        place[keys, 1] = n_left + b
+                        place[keys, 2] = m
+                        keys += 1
+                        placed += count
+                        total[1, n_left + b] += count
+                        members[1, n_left + b, m] += count
+            at_right += 1
+        at_left += 1
+    bits.n_keys[0] = keys
+
+
+@kernel
+def count_values(data, bits):
+    """How often each value of each column occurs among the rows of each key."""
+    of_value, tally, sets = data.bits.of_value, bits.tally, bits.key
+    values = tally.shape[1]
+    for key in range(bits.n_keys[0]):
+        for v in range(values):
+            tally[key, v] = 0
+        for w in range(of_value.shape[0]):
+            rows = sets[key, w]
+            if rows != 0:
+                for v in range(values):
+                    tally[key, v] += np.int64(count_ones(of_value[w, v] & rows))
+
+
+@kernel
+def add_up(data, bits):
+    """Running counts over the values of each column, and how many rows have a value at all."""
+    tally, up_to, rows_at = bits.tally, bits.up_to, bits.rows_at
+    first_value, n_levels = data.bits.first_value, data.n_levels
+    for v in range(rows_at.shape[0]):
+        rows_at[v] = 0
+    for key in range(bits.n_keys[0]):
+        for v in range(rows_at.shape[0]):
+            rows_at[v] += tally[key, v]
+        for f in range(first_value.shape[0]):
+            so_far = np.int64(0)
+            for v in range(first_value[f], first_value[f] + n_levels[f]):
+                so_far += tally[key, v]
+                up_to[key, v] = so_far
+
+
+@kernel
+def score_values(scan):
+    """Scores of all hard cuts at once: leaf by leaf, from how many rows of each class it has.
+
+    Each is the sum over leaves of ``log_dirichlet_multinomial``, up to constants, by its tables.
+    """
+    bits, table, all_members = scan.bits, scan.tables.by_rows, scan.sides.members
+    members, scores, up_to, place = bits.members, bits.score, bits.up_to, bits.place
+    classes, values = members.shape
+    size_row = np.uint64(table.shape[0] - 1)
+    for v in range(values):
+        scores[v] = 0.0
+    for leaf in range(scan.sides.n_side[0] + scan.sides.n_side[1]):
+        for m in range(classes):
+            right = all_members[1, leaf, m]
+            for v in range(values):
+                members[m, v] = right
+        for key in range(bits.n_keys[0]):
+            m = place[key, 2]
+            if place[key, 0] == leaf:
+                for v in range(values):
+                    members[m, v] += up_to[key, v]
+            if place[key, 1] == leaf:
+                for v in range(values):
+                    members[m, v] -= up_to[key, v]
+        for v in range(values):
+            size = np.uint64(0)
+            score = 0.0
+            for m in range(classes):
+                count = np.uint64(members[m, v])
+                size += count
+                score += table[m, count]
+            scores[v] += score + table[size_row, size]
+
+
+@kernel
+def score_bits(scan):
+    """All that sweeps need of the sets that move together."""
+    if has_keys(scan):
+        count_values(scan.data, scan.bits)
+        if some_hard(scan):
+            add_up(scan.data, scan.bits)
+            score_values(scan)
+
+
+@kernel
+def some_hard(scan):
+    for f in range(scan.model.h.shape[0]):  # noqa: SIM110 (no generators in compiled code)
+        if is_hard(scan, f):
+            return True
+    return False
+
+
+@kernel
+def groups_by_bits(scan, f):
+    """Rows of one value and key move together; how many groups."""
+    data, bits, groups = scan.data, scan.bits, scan.groups
+    key_place, place, tally = bits.place, groups.place, bits.tally
+    x, cut, value, cuts = groups.x, groups.cut, data.value, data.cut
+    first, n_keys = data.bits.first_value[f], bits.n_keys[0]
+    g = 0
+    for level in range(data.n_levels[f]):
+        for key in range(n_keys):
+            count = tally[key, first + level]
+            if count > 0:
+                for part in range(3):
+                    place[g, part] = key_place[key, part]
+                place[g, 3] = count
+                x[g] = value[f, level]
+                cut[g] = cuts[f, level]
+                g += 1
+    return g

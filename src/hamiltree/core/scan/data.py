@@ -1,0 +1,396 @@
+"""What the scans work on: sorted columns, what scores are made of, and scratch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backend.jit import inlined, kernel
+from ..backend.records import (
+    Byte2,
+    Float1,
+    Float2,
+    Float3,
+    Int1,
+    Int2,
+    Int3,
+    Record,
+    Short1,
+    Short2,
+    Single2,
+    Unsigned2,
+)
+from ..backend.row_threads import PartsRunner, RunParts, n_parts
+from ..tree.nodes import Tree, empty_tree
+from ..tree.priors import TreePrior
+from .bins import MAX_BINS, QUANTILES, WINDOW_CELLS, BinWork, bin_columns, make_bin_work
+from .bits import BitWork, RowBits, fits_bits, make_bit_work, make_row_bits, no_row_bits
+
+FIFTHS = np.int64(QUANTILES)
+"""Where splits are soft, rows are counted in fifths, see ``scan``."""
+ROWS = np.int64(1)
+"""Units per row where they are hard."""
+LOGISTIC = tuple(math.log(q / (1 - q)) for q in (0.1, 0.3, 0.5, 0.7, 0.9))
+"""The quantiles that these fifths stand for."""
+PIECE = 1.5
+"""Soft splits: a gap between values is cut into pieces of about so many h near its ends."""
+TABLE_ROWS = 20_000
+"""Up to so many rows, functions of counts are looked up in tables."""
+BINS = 512
+"""Cells of a projection (HMC-DFI), between the smallest and the largest value in the node."""
+SOFT_GAP = 20.0
+"""Softness matters to a column whose values are nearer to each other than so many h."""
+SHARED = 3
+SPANNED = 2.0
+"""And which has so many rows per value, or so many values within h."""
+
+CLASS_COUNTS, KNOWN_VARIANCE, OWN_VARIANCE = 10, 11, 12
+"""Leaves as scores see them: class probabilities integrated out; a mean integrated out, with the
+noise known; mean and variance of each leaf integrated out."""
+
+UNIFORM, GAP, UNIT, FULL = 0, 1, 2, 3
+"""Priors over rules, see ``hard.rules``."""
+
+
+class ScanData(Record):
+    """The columns, sorted; shared by all chains."""
+
+    columns: Float2
+    """[p, n]; [p, 0] where they are stored in single precision."""
+    singles: Single2
+    """[p, n] where they are; else [p, 0]. Then columns are binned."""
+    rows: Short1
+    """[rows]; those that are not padding."""
+    order: Short2
+    """[p, rows]; the same sorted by each column."""
+    level: Short2
+    """[p, n]; rank of a row's value among the distinct values of its column."""
+    n_levels: Int1
+    """[p]"""
+    value: Float2
+    """[p, levels]"""
+    cut: Float2
+    """[p, levels]; midway to the next value: the threshold where the prior is over values."""
+    label: Short1
+    """[n]; class, 0 for regression."""
+    y: Float1
+    """[n]; target less the prior mean of a leaf; [0] for classification."""
+    bits: RowBits
+    """Classification: sets of rows where every column has few values."""
+    code: Byte2
+    """[p, n] where columns are binned, with ``order``, ``level``, ``value`` and ``cut`` empty; else
+    [p, 0]. A row's bin: how many values of ``grid`` are smaller."""
+    grid: Float2
+    """[p, MAX_BINS] or [p, 0]; bin b ends with value b."""
+    n_bins: Int1
+    """[p]; as many as there are distinct values, where they are at most MAX_BINS."""
+
+
+class ScanModel(Record):
+    """What scores are made of."""
+
+    prior: TreePrior
+    kind: int
+    """Prior of the rules: UNIT, GAP or UNIFORM."""
+    leaf: int
+    """CLASS_COUNTS, KNOWN_VARIANCE or OWN_VARIANCE."""
+    class_prior: Float1
+    """[K]; [0] for regression."""
+    class_mass: float
+    """Its sum."""
+    mean_variance: float
+    """KNOWN_VARIANCE: prior variance of a leaf's mean."""
+    prior_rows: float
+    """OWN_VARIANCE: rows that the prior of a leaf's mean counts for."""
+    shape: float
+    rate: float
+    h: Float1
+    """[p]; the model's own array."""
+    power: Float1
+    """[1]; the model's own array."""
+
+
+class NodeRows(Record, role="scratch"):
+    """The rows of the node that is scanned, and where they go on either side."""
+
+    rows: Short1
+    """[rows]; of the node."""
+    n_rows: Int1
+    """[1]"""
+    member: Short1
+    """[n]; 1 for rows of the node, while it is scanned; all 0 else."""
+    place: Short2
+    """[n, 4]; the leaf a row goes to when it goes left, and right (leaves of the left side are
+    numbered first), its class, and 1."""
+    key: Short1
+    """[n]; one number for the first three. Binned: of the k-th row of the node, the leaf it goes to
+    on the left, times 65,536, plus the one on the right."""
+    leaf_id: Int1
+    """[capacity]"""
+    path: Int1
+    """[max_leaves]"""
+
+
+class Sides(Record, role="scratch"):
+    """Sums over the rows in each leaf of either side of a cut."""
+
+    n_side: Int1
+    """[2]; leaves of the left and the right side."""
+    members: Int3
+    """[2, max_leaves + 1, K]; units, rows or fifths, as the sweep goes; rows, all on the right.
+    Binned: then, as in the next two, those of each part of the rows."""
+    total: Int2
+    """[2, max_leaves + 1]"""
+    sums: Float3
+    """[2, max_leaves + 1, 2]; regression: sums of y and of its squares."""
+    score: Float1
+    """[max_leaves + 1]; regression: of each leaf."""
+    start: Float1
+    """[1]; score with all rows on the right."""
+
+
+class Groups(Record, role="scratch"):
+    """Rows that move together, in the order of the column."""
+
+    x: Float1
+    """[rows]"""
+    cut: Float1
+    place: Unsigned2
+    """[rows, 4]; left leaf, right leaf, class, rows"""
+    sums: Float2
+    """[rows, 2]"""
+    histogram: Short1
+    """[rows or more]"""
+    histogram_sums: Float2
+    """[rows, 2] for regression"""
+    pointer: Int1
+    """[5]"""
+
+
+class Cells(Record, role="scratch"):
+    """Cuts between neighbouring values, and their weights; and the rule drawn from them last."""
+
+    low: Float1
+    """[cells]; a cell is [low, high)."""
+    high: Float1
+    weight: Float1
+    threshold: Float1
+    """[cells]; where the prior is over values."""
+    log_total: Float1
+    """[p]; log of the weight of a column."""
+    share: Float1
+    """[p]; then the probability of drawing it. Binned, before that: the density of the rule asked
+    for in its column."""
+    feature: Int1
+    """[1]; the rule drawn last, as are the next two."""
+    cutpoint: Float1
+    """[1]"""
+    weights: Float1
+    """[p] for HMC-DFI, [0] else."""
+
+
+class Tables(Record, role="scratch"):
+    """Parts of a score by counts, see ``scores``."""
+
+    by_rows: Float2
+    """[K + 1, rows + 1]; the last by size."""
+    by_fifths: Float2
+    """[K + 1, 5 rows + 1]; the same for soft columns."""
+    sigma: Float1
+    """[1]; that regression's tables are for."""
+
+
+class Scan(Record, role="scratch"):
+    """All that a chain needs to scan nodes: data, model and scratch by concern."""
+
+    data: ScanData
+    model: ScanModel
+    node: NodeRows
+    sides: Sides
+    groups: Groups
+    cells: Cells
+    tables: Tables
+    bits: BitWork
+    """Where the data have them: the rows of the node. ``node`` is then filled only if there are too
+    many sets of them."""
+    bins: BinWork
+    run_parts: RunParts
+    task: Int1
+    """[5]; what the parts of a task are told, with the next two, see ``parts``."""
+    task_threshold: Float1
+    """[1]"""
+    task_tree: Tree
+
+
+def make_scan_data(
+    columns: NDArray[Any],
+    rows: NDArray[np.int64],
+    label: NDArray[np.int64],
+    y: NDArray[np.float64],
+    *,
+    binned: bool = False,
+    projected: bool = False,
+) -> ScanData:
+    """``binned`` needs rows in the order of their labels, and the prior UNIT.
+
+    ``projected``: rules are not of one column (HMC-DFI), so that its values do not say who goes
+    right.
+    """
+    p = columns.shape[0]
+    empty = np.zeros((p, 0))
+    if not binned:
+        columns = np.asarray(columns, np.float64)
+    single = columns.dtype == np.float32
+    fields: dict[str, Any] = {
+        "columns": empty if single else columns,
+        "singles": columns if single else empty.astype(np.float32),
+        "rows": rows.astype(np.int32),
+        "order": empty.astype(np.int32),
+        "level": empty.astype(np.int32),
+        "n_levels": np.zeros(p, np.int64),
+        "value": empty,
+        "cut": empty,
+        "label": label.astype(np.int32),
+        "y": y,
+        "bits": no_row_bits(),
+        "code": empty.astype(np.uint8),
+        "grid": empty,
+        "n_bins": np.zeros(p, np.int64),
+    }
+    if binned:
+        code, grid, n_bins, n_levels = bin_columns(columns, fields["rows"])
+        fields |= {"code": code, "grid": grid, "n_bins": n_bins, "n_levels": n_levels}
+        return ScanData(**fields)
+    fields |= _sorted_columns(columns, fields["rows"])
+    # their scores are looked up, and sets are as long as the columns
+    by_bits = len(rows) <= TABLE_ROWS and fits_bits(fields["n_levels"], columns.shape[1])
+    if by_bits and not projected and len(y) == 0:
+        fields["bits"] = make_row_bits(
+            fields["level"], fields["n_levels"], fields["rows"], fields["label"]
+        )
+    return ScanData(**fields)
+
+
+def _sorted_columns(columns: NDArray[np.float64], rows: NDArray[np.int32]) -> dict[str, Any]:
+    p, n = columns.shape
+    order = np.empty((p, len(rows)), np.int32)
+    level = np.zeros((p, n), np.int32)
+    values = []
+    for f in range(p):
+        order[f] = rows[np.argsort(columns[f, rows], kind="stable")]
+        distinct, inverse = np.unique(columns[f, rows], return_inverse=True)
+        level[f, rows] = inverse
+        values.append(distinct)
+    n_levels = np.array([len(v) for v in values], np.int64)
+    value = np.zeros((p, n_levels.max()))
+    cut = np.zeros_like(value)
+    for f, distinct in enumerate(values):
+        above = np.append(distinct[1:], np.inf)
+        middle = distinct + 0.5 * (above - distinct)
+        value[f, : len(distinct)] = distinct
+        cut[f, : len(distinct)] = np.where(middle < above, middle, distinct)
+    return {"order": order, "level": level, "n_levels": n_levels, "value": value, "cut": cut}
+
+
+def make_scan(data: ScanData, model: ScanModel, max_leaves: int, n_weights: int) -> Scan:
+    """Scratch for trees of up to so many leaves; tables are still to be filled, see ``scores``."""
+    p, n = len(data.n_levels), len(data.label)
+    binned = data.code.shape[1] > 0
+    rows = len(data.rows)
+    moved = 1 if binned else rows  # rows that move one by one, or in groups
+    classes = len(model.class_prior)
+    tabled = rows if rows <= TABLE_ROWS and not binned else 0
+    sets = 2 + (n_parts(rows) if binned else 0)
+    sums = moved if classes == 0 else 0
+    return Scan(
+        data=data,
+        model=model,
+        node=NodeRows(
+            rows=np.zeros(rows, np.int32),
+            n_rows=np.zeros(1, np.int64),
+            member=np.zeros(0 if binned else n, np.int32),
+            place=np.ones((1 if binned else n, 4), np.int32),
+            key=np.zeros(n, np.int32),
+            leaf_id=np.zeros(2 * max_leaves + 1, np.int64),
+            path=np.zeros(max_leaves + 1, np.int64),
+        ),
+        sides=Sides(
+            n_side=np.zeros(2, np.int64),
+            members=np.zeros((sets, max_leaves + 2, max(classes, 1)), np.int64),
+            total=np.zeros((sets, max_leaves + 2), np.int64),
+            sums=np.zeros((sets, max_leaves + 2, 2)),
+            score=np.zeros(max_leaves + 2),
+            start=np.zeros(1),
+        ),
+        groups=Groups(
+            x=np.zeros(moved),
+            cut=np.zeros(moved),
+            place=np.zeros((moved, 4), np.uint32),
+            sums=np.zeros((sums, 2)),
+            histogram=np.zeros(max(moved, BINS + 1), np.int32),
+            histogram_sums=np.zeros((sums, 2)),
+            pointer=np.zeros(FIFTHS, np.int64),
+        ),
+        cells=make_cells(data, model, n_weights),
+        tables=Tables(
+            by_rows=np.zeros((max(classes, 1) + 1, tabled + 1)),
+            by_fifths=np.zeros((max(classes, 1) + 1, FIFTHS * tabled + 1)),
+            sigma=np.full(1, np.nan),
+        ),
+        bits=make_bit_work(data.bits, max_leaves),
+        bins=make_bin_work(p, rows if binned else 0, classes, max_leaves, n_weights),
+        run_parts=PartsRunner(),
+        task=np.zeros(5, np.int64),
+        task_threshold=np.zeros(1),
+        task_tree=empty_tree(max_leaves if binned else 1, n_weights),
+    )
+
+
+def make_cells(data: ScanData, model: ScanModel, n_weights: int) -> Cells:
+    p, rows = len(data.n_levels), len(data.rows)
+    cells = FIFTHS * (rows + 1) if model.kind == UNIT else rows + 1
+    if data.code.shape[1] > 0:
+        cells = FIFTHS * (MAX_BINS + 1) + WINDOW_CELLS
+    return Cells(
+        low=np.zeros(cells),
+        high=np.zeros(cells),
+        weight=np.zeros(cells),
+        threshold=np.zeros(cells),
+        log_total=np.zeros(p),
+        share=np.zeros(p),
+        feature=np.zeros(1, np.int64),
+        cutpoint=np.zeros(1),
+        weights=np.zeros(n_weights),
+    )
+
+
+@kernel
+def is_binned(data):
+    return data.code.shape[1] > 0
+
+
+@inlined
+def softness_matters(h, levels, rows):
+    """Whether softness matters to a column of so many distinct values.
+
+    Its values are close to each other compared to h, and either many rows share a value or h
+    spans several values: else few rows are near a cut, and hard counts say as much.
+    """
+    spans = h * levels
+    return spans > 1.0 / SOFT_GAP and (rows >= SHARED * levels or spans > SPANNED)
+
+
+@kernel
+def is_soft(scan, f):
+    """Whether softness matters to a column."""
+    levels = scan.data.n_levels[f]
+    return softness_matters(scan.model.h[f], levels, scan.data.rows.shape[0])
+
+
+@kernel
+def is_hard(scan, f):
+    """Whether the cuts of a column are scanned as hard ones."""
+    return scan.model.kind != UNIT or not is_soft(scan, f)

@@ -1,0 +1,242 @@
+"""Rules drawn by scans, and the density of drawing a given one: one interface for the moves.
+
+HMC-DF and hard splits: a column and a threshold from the scan of all columns. HMC-DFI: a corner of
+the simplex has no density, so weights are drawn either from their prior (MODE_PRIOR) or from a
+mixture of Dirichlets, each leaning towards one column, by the scan's shares (MODE_COLUMNS); then
+the threshold from a scan of the projection. The mode is tossed before a move and holds for both of
+its directions, so each mode is a move of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+from numba import types
+
+from ..backend.jit import inlined, kernel
+from ..backend.records import RNG, Record, function_type
+from ..backend.units import unit
+from ..sampling import draw_by_weight
+from ..tree.nodes import Tree
+from ..tree.priors import log_weights
+from .by_bins import sweep_binned_columns
+from .cells import draw_cell
+from .data import Scan, ScanData
+from .rows import prepare_bits, prepare_parts, prepare_rows
+from .scan import (
+    COLUMNS,
+    NOTHING,
+    PROJECTION,
+    draw_from_scan,
+    draw_threshold,
+    log_threshold_density,
+    scan_columns,
+    sweep_columns,
+)
+
+# np.int64, as every integer that goes into a large kernel: it would be compiled for each literal
+MODE_PRIOR, MODE_COLUMNS = np.int64(0), np.int64(1)
+NO_RULE = np.int64(-1)
+"""In place of a node."""
+LEAN = 10.0
+"""Rows that a lean towards a column is worth in the Dirichlet of the weights."""
+
+
+@kernel
+def put_rule(scan, tree, node):
+    """Give a node the rule drawn last."""
+    tree.feature[node] = scan.cells.feature[0]
+    tree.threshold[node] = scan.cells.cutpoint[0]
+    for f in range(tree.weights.shape[1]):
+        tree.weights[node, f] = scan.cells.weights[f]
+
+
+@kernel
+def log_leaning(scan, weights):
+    """Log density of the mixture over columns, relative to the prior's."""
+    p = weights.shape[0]
+    a = scan.model.prior.weight_prior
+    total = 0.0
+    for f in range(p):
+        total += scan.cells.share[f] * weights[f] ** LEAN
+    constant = math.lgamma(p * a + LEAN) - math.lgamma(p * a) + math.lgamma(a)
+    return math.log(max(total, 1e-300)) + constant - math.lgamma(a + LEAN)
+
+
+@kernel
+def draw_weights(scan, mode, rng):
+    """Weights of a rule; their log density."""
+    weights = scan.cells.weights
+    p = weights.shape[0]
+    a = scan.model.prior.weight_prior
+    lean_to = draw_by_weight(scan.cells.share, 1.0, rng) if mode == MODE_COLUMNS else -1
+    total = 0.0
+    for f in range(p):
+        w = max(rng.standard_gamma(a + LEAN if f == lean_to else a), 1e-300)
+        weights[f] = w
+        total += w
+    for f in range(p):
+        weights[f] /= total
+    log_density = log_weights(scan.model.prior, weights)
+    if mode == MODE_COLUMNS:
+        log_density += log_leaning(scan, weights)
+    return log_density
+
+
+PREPARE = function_type(types.none, Scan, Tree, int, int, int)
+
+
+class Scanner(Record, role="scratch"):
+    """What is scanned, and the heavy kernels of it, compiled once and called by pointer."""
+
+    scan: Scan
+    prepare: Annotated[Any, PREPARE]
+    """``prepare_rows``, ``prepare_bits`` or ``prepare_parts`` of ``rows``."""
+    columns: Annotated[Any, COLUMNS]
+
+
+@kernel
+def prepare(scanner, tree, at, left, right):
+    call = scanner.prepare
+    call(scanner.scan, tree, at, left, right)
+
+
+@inlined
+def sweep_projection(scanner, weights, threshold):
+    """Cells of a projection (HMC-DFI), and the density of a threshold among them."""
+    columns = scanner.columns
+    return columns(scanner.scan, PROJECTION, 0, PROJECTION, threshold, weights)
+
+
+@kernel
+def weigh_node(scanner, tree, at, rule_of, left, right, mode):
+    """Scan the rows of a node: (log of all weight, log density of a node's rule).
+
+    ``rule_of`` NO_RULE asks for no density; ``left`` and ``right`` are the sides, see
+    ``rows``. The first is minus infinity where there is no rule to draw.
+    """
+    scan = scanner.scan
+    prepare(scanner, tree, at, left, right)
+    if scan.cells.weights.shape[0] == 0:
+        feature, threshold = NOTHING, 0.0
+        if rule_of >= 0:
+            feature, threshold = tree.feature[rule_of], tree.threshold[rule_of]
+        return scan_columns(scanner.columns, scan, feature, threshold)
+    everything = 0.0
+    if mode == MODE_COLUMNS:
+        everything, _ = scan_columns(scanner.columns, scan, NOTHING, 0.0)
+    if rule_of < 0:
+        return everything, -np.inf
+    weights = tree.weights[rule_of]
+    log_density = log_weights(scan.model.prior, weights)
+    if mode == MODE_COLUMNS:
+        log_density += log_leaning(scan, weights)
+    _, _, _, density = sweep_projection(scanner, weights, tree.threshold[rule_of])
+    return everything, log_density + (math.log(density) if density > 0.0 else -np.inf)
+
+
+@kernel
+def draw_from_weights(scanner, mode, rng):
+    """Draw a rule from what ``weigh_node`` left; its log density."""
+    scan = scanner.scan
+    cells_of = scan.cells
+    if cells_of.weights.shape[0] == 0:
+        feature, threshold, log_density = draw_from_scan(scanner.columns, scan, rng)
+        cells_of.feature[0], cells_of.cutpoint[0] = feature, threshold
+        return log_density
+    cells_of.feature[0] = -1
+    log_density = draw_weights(scan, mode, rng)
+    cells, total, widths, _ = sweep_projection(scanner, cells_of.weights, -1.0)
+    threshold, density = draw_cell(scan, cells, total, widths, rng)
+    cells_of.cutpoint[0] = threshold
+    return log_density + math.log(density)
+
+
+WEIGH = function_type(types.UniTuple(types.float64, 2), Scanner, Tree, int, int, int, int, int)
+DRAW = function_type(float, Scanner, int, RNG)
+
+
+class Proposals(Record, role="scratch"):
+    """What the moves are given."""
+
+    scanner: Scanner
+    scan: Scan
+    """The scanner's."""
+    weigh: Annotated[Any, WEIGH]
+    """``weigh_node``"""
+    draw: Annotated[Any, DRAW]
+    """``draw_from_weights``"""
+
+
+def _scans_of(data: ScanData) -> tuple[Any, Any]:
+    """The kernels that prepare a node, and that sweep its columns, by how the rows are held."""
+    if data.code.size:
+        return prepare_parts, sweep_binned_columns
+    return prepare_bits if data.bits.of_value.size else prepare_rows, sweep_columns
+
+
+def make_proposals(scan: Scan) -> Proposals:
+    prepare, columns = _scans_of(scan.data)
+    return Proposals(
+        scanner=Scanner(scan=scan, prepare=prepare, columns=columns),
+        scan=scan,
+        weigh=weigh_node,
+        draw=draw_from_weights,
+    )
+
+
+@kernel
+def weigh(proposals, tree, at, rule_of, left, right, mode):
+    """See ``weigh_node``."""
+    call = proposals.weigh
+    return call(proposals.scanner, tree, at, rule_of, left, right, mode)
+
+
+@kernel
+def draw_weighed(proposals, mode, rng):
+    """See ``draw_from_weights``."""
+    call = proposals.draw
+    return call(proposals.scanner, mode, rng)
+
+
+@kernel
+def draw_rule_by_scan(proposals, tree, at, left, right, mode, rng):
+    """Draw a rule for the rows of a node with these sides; its log density, -inf if none."""
+    everything, _ = weigh(proposals, tree, at, NO_RULE, left, right, mode)
+    return draw_weighed(proposals, mode, rng) if everything > -np.inf else -np.inf
+
+
+@kernel
+def draw_threshold_by_scan(proposals, tree, node, left, right, rng):
+    """A new threshold for a node, its column kept; log density."""
+    scanner = proposals.scanner
+    prepare(scanner, tree, node, left, right)
+    f = tree.feature[node]
+    scanner.scan.bins.close[f] = 1
+    threshold, log_density = draw_threshold(scanner.columns, scanner.scan, f, rng)
+    tree.threshold[node] = threshold
+    return log_density
+
+
+@kernel
+def log_threshold_by_scan(proposals, tree, node, left, right):
+    """Log density with which ``draw_threshold_by_scan`` gives the threshold that a node has."""
+    scanner = proposals.scanner
+    prepare(scanner, tree, node, left, right)
+    f = tree.feature[node]
+    scanner.scan.bins.close[f] = 1
+    return log_threshold_density(scanner.columns, scanner.scan, f, tree.threshold[node])
+
+
+for _kernel in (prepare_rows, prepare_bits, prepare_parts):
+    unit(_kernel, PREPARE)
+unit(weigh_node, WEIGH)
+unit(draw_from_weights, DRAW)
+
+
+def kernels_of_scans(data: ScanData) -> list[Any]:
+    """What informed moves call where these data are scanned; see ``backend.units``."""
+    prepare, columns = _scans_of(data)
+    return [columns, prepare, weigh_node, draw_from_weights]

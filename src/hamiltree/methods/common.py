@@ -1,0 +1,161 @@
+"""Parameters and checks that several methods have, each described once."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ..parameters import (
+    number_and_positive,
+    one_of,
+    pair_of_positives,
+    parameter,
+    sequence,
+)
+from ..samplers.common import KNOWN_MOVES
+from .base import Configuration, check_positive
+
+HARD_SPLITS = "its splits are hard. Leave h at None, or choose method='hmc-df'"
+MAX_SPLIT_PROBABILITY = 1 - 1e-6
+"""Of the prior: p_split = min(alpha (1 + d)^-beta, this)."""
+
+
+def moves_parameter() -> Any:
+    return parameter(
+        "informed",
+        one_of("informed", "prior"),
+        'How changes of a tree are proposed: "informed" by the data, or drawn from the "prior" as '
+        "in the original papers.",
+    )
+
+
+def informed_moves_parameter() -> Any:
+    return parameter(
+        None,
+        sequence("sequence of str", f"a sequence of names among {', '.join(KNOWN_MOVES)}", str),
+        f"Names of an iteration's informed moves, in order, among {', '.join(KNOWN_MOVES)}; by "
+        'default a good sequence with moves="informed", and none with moves="prior".',
+    )
+
+
+def feature_prior_parameter(
+    text: str = "Prior weights of the columns, by default equal.",
+) -> Any:
+    return parameter(
+        None,
+        sequence("array", "one positive number per column", object),
+        text,
+        of_used=features_of_used,
+    )
+
+
+def tau_prior_parameter(where: str = "") -> Any:
+    return parameter(
+        (1.0, 1.0),
+        pair_of_positives(),
+        f"Beta prior of the thresholds, on the range of a column scaled to (0, 1){where}.",
+    )
+
+
+def variance_parameter() -> Any:
+    return parameter(
+        "leaf",
+        one_of("leaf", "common"),
+        'A noise variance for each "leaf", or one "common" to all leaves.',
+        task="regression",
+    )
+
+
+def variance_prior_parameter() -> Any:
+    return parameter(
+        (1.5, 0.1),
+        pair_of_positives(),
+        "Inverse gamma prior (shape, rate) of the noise variance, in the model's units.",
+        task="regression",
+    )
+
+
+def mean_prior_parameter() -> Any:
+    return parameter(
+        (0.0, 0.1),
+        number_and_positive("a mean and its positive rows"),
+        "Prior mean of the leaf means, and how many rows it counts for.",
+        task="regression",
+    )
+
+
+# ------------------------------------------------------------------ checks
+
+
+def check_moves(method: Any, configuration: Configuration[Any]) -> None:
+    """Refuse informed moves that do not exist, and prior moves that cannot change a shape."""
+    unknown = set(method.informed_moves or ()) - set(KNOWN_MOVES)
+    if unknown:
+        known = ", ".join(KNOWN_MOVES)
+        raise ValueError(f"informed_moves has {sorted(unknown)}; known are {known}")
+    size = configuration.max_leaves
+    # Up to two leaves there is one shape only, and nothing to reach.
+    if (
+        method.moves == "prior"
+        and not method.informed_moves
+        and method.min_leaves == size
+        and size > 2
+    ):
+        raise ValueError(
+            f'moves="prior" changes the shape of a tree only by way of its size, and with '
+            f"min_leaves = max_leaves = {size} there is one size: set moves='informed', or a "
+            "smaller min_leaves"
+        )
+
+
+def features_of_used(
+    name: str, value: tuple[Any, ...], used: Sequence[int], n_features: int
+) -> tuple[float, ...]:
+    """Positive numbers of the used columns from those of all."""
+    check_positive(name, value, n_features, f"{n_features} positive numbers")
+    return tuple(value[column] for column in used)
+
+
+def softness_of_used(name: str, value: Any, used: Sequence[int], n_features: int) -> Any:
+    """Softness of the used columns from that of all; one number stays one."""
+    if not isinstance(value, tuple):
+        return value
+    right = all(isinstance(v, int | float) and 0 <= v < math.inf for v in value)
+    if len(value) != n_features or not right:
+        raise ValueError(
+            f"{name} must be a number, or one for each of the {n_features} columns, none negative; "
+            f"got {value!r}"
+        )
+    return tuple(float(value[column]) for column in used)
+
+
+def expected_leaves(alpha_split: float, beta_split: float, limit: float) -> float:
+    """Expected number of leaves of a tree under the topology prior, or inf once above ``limit``.
+
+    A split adds one leaf, so this is 1 + sum over depths of the expected number of splits.
+    """
+    leaves, nodes, depth = 1.0, 1.0, 0
+    while nodes > 1e-12:
+        splits = nodes * min(alpha_split * (1.0 + depth) ** -beta_split, MAX_SPLIT_PROBABILITY)
+        leaves, nodes, depth = leaves + splits, 2 * splits, depth + 1
+        if leaves > limit:
+            return math.inf
+    return leaves
+
+
+def warn_of_endless_growth(configuration: Configuration[Any]) -> None:
+    """Where nothing but max_leaves would stop the trees of the prior."""
+    alpha, beta = configuration.alpha_split, configuration.beta_split
+    limit = configuration.max_leaves
+    assert alpha is not None
+    assert beta is not None
+    if expected_leaves(alpha, beta, limit) > limit:
+        warnings.warn(
+            f"with alpha_split={alpha:g} and beta_split={beta:g} the prior's trees have more than "
+            f"max_leaves={limit} leaves on average, so that max_leaves cuts them off; lower "
+            "alpha_split or raise beta_split",
+            UserWarning,
+            stacklevel=6,
+        )

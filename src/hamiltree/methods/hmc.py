@@ -1,0 +1,297 @@
+"""HMC-DF and HMC-DFI (Cochrane, Wills and Johnson): soft splits, sampled by Hamiltonian dynamics.
+
+HMC-DF splits on one feature, HMC-DFI on a weighted sum of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..parameters import (
+    flag,
+    number_and_positive,
+    one_of,
+    pair_of_positives,
+    parameter,
+    probabilities,
+    real,
+    softness,
+    whole,
+)
+from ..samplers.learning import LearningRJHMC
+from ..samplers.rjhmc import RJHMC
+from ..samplers.softness import H_RANGE
+from ..samplers.tempering import Tempered
+from .base import PAPER_LENGTHS, Configuration, Defaults, Method, Problem, Sampler, described
+from .common import (
+    check_moves,
+    feature_prior_parameter,
+    informed_moves_parameter,
+    moves_parameter,
+    softness_of_used,
+    tau_prior_parameter,
+    warn_of_endless_growth,
+)
+
+SMALLEST_H = 1e-9
+"""Gradients grow like 1/h; below this, h = 0 is meant."""
+MOVE_PROBS = "three probabilities (grow, prune, stay) that sum to 1"
+NOT_THE_PAPERS_SCHEME = (
+    'needs moves="informed", and not the scheme of preset="paper"; set h to a number or to "auto" '
+    "otherwise"
+)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class HMC(Method):
+    """What HMC-DF and HMC-DFI have in common."""
+
+    conjugate_leaves: ClassVar[bool] = False
+    oblique: ClassVar[bool]
+    """Splits on weighted sums of the columns."""
+    # alpha_split, beta_split and h were tuned by the authors for each data set; these are middle
+    # values of their table 4.
+    paper_defaults: ClassVar[Defaults] = Defaults(alpha_split=0.45, h=0.025, **PAPER_LENGTHS)
+    paper_values: ClassVar[Mapping[str, Any]] = {
+        "min_leaves": 2,
+        "moves": "prior",
+        "leaf_means": "explicit",
+        "scheme": "double-sided",
+        "adapt": "transition",
+        "move_probs": (0.2, 0.2, 0.6),
+        "warmup_move_probs": (0.5, 0.25, 0.25),
+        "warmup_acceptance": "biased",
+    }
+
+    moves: str = moves_parameter()
+    informed_moves: tuple[str, ...] | None = informed_moves_parameter()
+    replicas: int = parameter(
+        1,
+        whole(1),
+        "Temperatures of a replica exchange inside each chain, for posteriors with several "
+        "modes; 1 for none.",
+    )
+    h_prior: tuple[float, float] = parameter(
+        (0.01, 1.5),
+        number_and_positive(
+            f"a median of h between {H_RANGE[0]:g} and {H_RANGE[1]:g} and a positive sd of its "
+            "logarithm"
+        ),
+        'With h="learn": median of h, and sd of log h, of its log-normal prior.',
+    )
+    h_init: float | tuple[float, ...] | None = parameter(
+        None,
+        softness(),
+        "Softness at the start of warm-up, which moves to h during it: one number, or one per "
+        "column; by default h itself.",
+        of_used=softness_of_used,
+    )
+    tau_prior: tuple[float, float] = tau_prior_parameter()
+    mu_prior: tuple[float, float] = parameter(
+        (0.0, 1.0),
+        number_and_positive("a mean and a positive sd"),
+        "Mean and sd of the normal prior of the leaf means, in the model's units.",
+        task="regression",
+    )
+    sigma_prior: tuple[float, float] = parameter(
+        (1.5, 1.5),
+        pair_of_positives(),
+        "Inverse gamma prior (shape, scale) of the noise sd, in the model's units.",
+        task="regression",
+    )
+    leaf_means: str = parameter(
+        "collapsed",
+        one_of("collapsed", "explicit"),
+        '"collapsed" integrates the leaf means out, "explicit" samples them.',
+        task="regression",
+    )
+    scheme: str = parameter(
+        "composed",
+        one_of("composed", "double-sided"),
+        '"composed" of exact kernels, or the "double-sided" jumps of the paper\'s algorithm 1.',
+    )
+    adapt: str = parameter(
+        "warmup",
+        one_of("warmup", "transition"),
+        'NUTS adapts in the "warmup" or, as in the paper, anew in each "transition".',
+    )
+    adapt_steps: int = parameter(500, whole(1), 'Steps of adaptation with adapt="transition".')
+    inner_steps: int = parameter(
+        1, whole(1), "NUTS steps in an iteration, or on each side of a double-sided jump (k)."
+    )
+    move_probs: tuple[float, float, float] = parameter(
+        (0.4, 0.4, 0.2),
+        probabilities(3, MOVE_PROBS),
+        'Probabilities of grow, prune and stay, with moves="prior".',
+    )
+    warmup_move_probs: tuple[float, float, float] | None = parameter(
+        None, probabilities(3, MOVE_PROBS), "The same in warm-up, by default move_probs."
+    )
+    acceptance: str = parameter(
+        "exact",
+        one_of("exact", "biased"),
+        'Double-sided jumps are accepted by the "exact" or by the paper\'s "biased" ratio.',
+    )
+    warmup_acceptance: str = parameter("exact", one_of("exact", "biased"), "The same in warm-up.")
+    target_accept: float = parameter(
+        0.8, real(0, 1), "Acceptance statistic that the step size of NUTS is adapted to."
+    )
+    max_nuts_depth: int | None = parameter(
+        None,
+        whole(1, 20),
+        "NUTS doubles its trajectory at most so many times; by default chosen by method, moves "
+        "and number of rows.",
+    )
+
+    def why_not_learned(self) -> str:
+        """What keeps h from being learned; empty where nothing does."""
+        exact = self.scheme == "composed" and self.adapt == "warmup"
+        if self.moves != "informed" or not exact:
+            return NOT_THE_PAPERS_SCHEME
+        if self.replicas > 1:
+            return "has no replica exchange: set replicas=1, or h to a number"
+        return ""
+
+    def check_together(self, configuration: Configuration[Any]) -> None:
+        self._check_softness(configuration.h)
+        if self.scheme == "double-sided" and self.moves != "prior":
+            raise ValueError(
+                'scheme="double-sided" is the paper\'s, with its jumps: set moves="prior"'
+            )
+        if self.replicas > 1 and self.scheme != "composed":
+            raise ValueError('replicas needs scheme="composed"; set replicas=1')
+        biased = "biased" in (self.acceptance, self.warmup_acceptance)
+        if biased and self.scheme != "double-sided":
+            raise ValueError(
+                "the biased acceptance compares both ends of a double-sided step: set "
+                'scheme="double-sided" (or preset="paper"), or acceptance="exact"'
+            )
+        for name in ("move_probs", "warmup_move_probs"):
+            grow, prune, _ = getattr(self, name) or self.move_probs
+            if (grow > 0) != (prune > 0):
+                raise ValueError(
+                    f"{name} must let trees both grow and shrink, or neither, got "
+                    f"{getattr(self, name)!r}: a jump that can never be undone is never accepted"
+                )
+        check_moves(self, configuration)
+        warn_of_endless_growth(configuration)
+
+    def _check_softness(self, h: Any) -> None:
+        """Refuse an h that is not one, and what cannot be together with it."""
+        for name, value in (("h", h), ("h_init", self.h_init)):
+            if value is None or isinstance(value, str):
+                continue
+            values = np.atleast_1d(np.asarray(value, np.float64))
+            if ((values > 0) & (values < SMALLEST_H)).any():
+                raise ValueError(
+                    f"{name} must be 0 (hard splits) or at least {SMALLEST_H:g}, got {value}"
+                )
+            if (values > 0).any() and (values == 0).any():
+                raise ValueError(f"{name} must be all 0 (hard splits) or all positive, got {value}")
+            if self.oblique and isinstance(value, tuple):
+                raise ValueError(
+                    f"every split of method={self.name!r} weighs all columns: {name} must be one "
+                    "number"
+                )
+        low, high = H_RANGE
+        if not low <= self.h_prior[0] <= high:
+            raise ValueError(
+                f"h_prior must be a median of h between {low:g} and {high:g} and a positive sd of "
+                f"its logarithm, got {self.h_prior!r}"
+            )
+        if h != "learn":
+            return
+        if reason := self.why_not_learned():
+            raise ValueError(f'h="learn" {reason}')
+        start = self.h_init
+        if start is not None and not all(low <= v <= high for v in np.atleast_1d(start)):
+            raise ValueError(f'with h="learn", h_init must be between {low:g} and {high:g}')
+
+    def build(
+        self,
+        problem: Problem,
+        configuration: Configuration[Any],
+        n_warmup: int,
+        n_draws: int,
+        threads: int,
+    ) -> Sampler:
+        sampler = RJHMC.build(
+            problem.columns,
+            problem.y,
+            problem.n_classes,
+            configuration,
+            n_warmup,
+            threads if self.replicas == 1 else 1,  # temperatures have threads of their own
+        )
+        if configuration.h == "learn":
+            return LearningRJHMC(sampler)
+        return sampler if self.replicas == 1 else Tempered(sampler, self.replicas)
+
+
+@described
+@dataclass(frozen=True, kw_only=True, repr=False)
+class HMCDF(HMC):
+    """HMC-DF: soft splits on one feature each. The default method.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Notes
+    -----
+    {defaults}
+    For regression, h is "learn" instead, unless it is set or the fields do not allow it.
+    """
+
+    name: ClassVar[str] = "hmc-df"
+    oblique: ClassVar[bool] = False
+    paper_values: ClassVar[Mapping[str, Any]] = {**HMC.paper_values, "index_update": "mh"}
+
+    feature_prior: tuple[float, ...] | None = feature_prior_parameter()
+    h_by_feature: bool = parameter(
+        False, flag(), 'h="auto" and h="learn" have an h for each column instead of one for all.'
+    )
+    index_update: str = parameter(
+        "gibbs",
+        one_of("gibbs", "mh", "liu"),
+        'How the features of splits are drawn with moves="prior": "gibbs", "mh" '
+        '(Metropolis-Hastings) or "liu" (Liu\'s modified Gibbs sampler).',
+    )
+
+    def estimator_default(self, name: str, *, regression: bool) -> Any:
+        # Regression learns h where it can: that predicts better, and its chains agree as soon.
+        if name == "h" and regression and not self.is_paper and not self.why_not_learned():
+            return "learn"
+        return super().estimator_default(name, regression=regression)
+
+
+@described
+@dataclass(frozen=True, kw_only=True, repr=False)
+class HMCDFI(HMC):
+    """HMC-DFI: soft splits, each on a weighted sum of all features.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Notes
+    -----
+    {defaults}
+    """
+
+    name: ClassVar[str] = "hmc-dfi"
+    oblique: ClassVar[bool] = True
+    h_by_feature: ClassVar[bool] = False  # every split weighs all columns, and has one h
+    index_update: ClassVar[str] = "gibbs"  # of splits that have a feature
+
+    weight_prior: float = parameter(
+        1.0, real(0), "Concentration of the Dirichlet prior of a split's weights."
+    )
+    feature_prior: tuple[float, ...] | None = feature_prior_parameter(
+        "Weights by which informed moves prefer columns when they propose a split, by default "
+        "equal. They change how soon chains agree, not the posterior: every split uses all columns."
+    )

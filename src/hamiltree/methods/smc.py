@@ -1,0 +1,99 @@
+"""SMC (Lakshminarayanan, Roy and Teh 2013): hard splits, trees grown by weighted particles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..parameters import one_of, parameter, real, whole
+from ..samplers import smc
+from .base import PAPER_LENGTHS, Configuration, Defaults, Method, Problem, Sampler, described
+from .common import (
+    HARD_SPLITS,
+    feature_prior_parameter,
+    mean_prior_parameter,
+    variance_prior_parameter,
+)
+
+AT_ONCE = "it makes all its particles at once and"
+
+
+@described
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SMC(Method):
+    """SMC (Lakshminarayanan, Roy and Teh 2013): hard splits, trees grown by weighted particles.
+
+    A chain is an island of particles here, and a draw is a particle.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Notes
+    -----
+    {defaults}
+    """
+
+    name: ClassVar[str] = "smc"
+    conjugate_leaves: ClassVar[bool] = True
+    variance: ClassVar[str] = "leaf"  # with one in common, a leaf could not be judged on its own
+    unused: ClassVar[Mapping[str, str]] = {
+        "h": HARD_SPLITS,
+        "n_warmup": f"{AT_ONCE} has no warm-up. Leave n_warmup at None",
+        "target_rhat": f"{AT_ONCE} has no R-hat. Leave target_rhat at None, and raise n_draws "
+        "where the particles are too few",
+        "max_draws": f"{AT_ONCE} stops at n_draws. Leave max_draws at None",
+        "warm_start": f"{AT_ONCE} has no chains to go on with. Set warm_start=False, and a larger "
+        "n_draws for more particles",
+    }
+    defaults: ClassVar[Defaults] = Defaults(h=None, n_warmup=None)
+    paper_defaults: ClassVar[Defaults] = Defaults(
+        h=None, beta_split=0.5, n_warmup=None, n_draws=PAPER_LENGTHS["n_draws"]
+    )
+    paper_values: ClassVar[Mapping[str, Any]] = {
+        "class_mass": 0.5,
+        "split_proposal": "prior",
+        "resampling": "multinomial",
+    }
+
+    split_proposal: str = parameter(
+        "posterior",
+        one_of("posterior", "prior", "empirical"),
+        'How splits are proposed: by the "prior", by the "empirical" gaps between values or, '
+        'optimal for one step, by the "posterior".',
+    )
+    resampling: str = parameter(
+        "systematic",
+        one_of("systematic", "multinomial"),
+        "How particles are resampled.",
+    )
+    ess_threshold: float = parameter(
+        0.1,
+        real(0, 1, low_allowed=True, high_allowed=True),
+        "Resample when the effective number of particles falls to this share of an island's.",
+    )
+    min_size: int = parameter(1, whole(1), "A node with this many rows, or fewer, is not split.")
+    feature_prior: tuple[float, ...] | None = feature_prior_parameter()
+    variance_prior: tuple[float, float] = variance_prior_parameter()
+    mean_prior: tuple[float, float] = mean_prior_parameter()
+
+    def check_together(self, configuration: Configuration[Any]) -> None:
+        if self.min_leaves > 2:
+            raise ValueError(
+                f"method='smc' allows min_leaves 1 or 2, got {self.min_leaves}: a tree that grows "
+                "from its root does not know how many leaves it will have"
+            )
+
+    def build(
+        self,
+        problem: Problem,
+        configuration: Configuration[Any],
+        n_warmup: int,
+        n_draws: int,
+        threads: int,
+    ) -> Sampler:
+        columns = np.asarray(problem.columns, np.float64)
+        return smc.SMC.build(columns, problem.y, problem.n_classes, configuration, n_draws)

@@ -1,0 +1,243 @@
+"""Terms of the soft trees' posterior and of its kernels: jumps, rules, NUTS, likelihoods."""
+
+from __future__ import annotations
+
+from .harness import Mutant
+
+PRIOR = "tests/test_prior_recovery.py"
+EXACT = "tests/test_exact_posterior.py"
+RULES = "tests/test_rules.py"
+NUTS = "tests/test_nuts.py"
+GRADIENT = "tests/test_likelihoods.py -k gradient"
+
+JUMPS = "core/soft/prior_jumps.py"
+TARGET = "core/soft/target.py"
+UPDATES = "core/soft/feature_updates.py"
+BACK_TO_GROW = "math.log(grow_probability(probs, model.prior, leaves - 1) / (leaves - 1))"
+
+MUTANTS = [
+    Mutant(
+        "grow: density of the drawn rule left out of q",
+        JUMPS,
+        "grow_at_random",
+        "math.log(grow_share / leaves) + log_rule(model.prior, tree, node)",
+        "math.log(grow_share / leaves)",
+        f"{PRIOR} -k hmc-df-0.1-composed",
+    ),
+    Mutant(
+        "grow: number of prunable nodes left out of the way back",
+        JUMPS,
+        "grow_at_random",
+        "math.log(prune_share / count_kind(tree, PRUNABLE))",
+        "math.log(prune_share)",
+        f"{PRIOR} -k hmc-df-0.1-composed",
+    ),
+    Mutant(
+        "prune: number of leaves left out of the way back",
+        JUMPS,
+        "prune_at_random",
+        BACK_TO_GROW,
+        "math.log(grow_probability(probs, model.prior, leaves - 1))",
+        f"{EXACT} -k two-classes-hmc-df-0.1-composed",
+    ),
+    Mutant(
+        "prune to the smallest tree: prune's share not moved to grow",
+        JUMPS,
+        "prune_at_random",
+        BACK_TO_GROW,
+        "math.log(probs[GROW] / (leaves - 1))",
+        f"{PRIOR} -k hmc-df-0.1-composed",
+    ),
+    Mutant(
+        "grow with explicit means: density of the drawn mean left out",
+        JUMPS,
+        "grow_at_random",
+        "log_normal(tree.value[other], model.leaf_prior.mu_mean, model.leaf_prior.mu_sd)",
+        "0.0",
+        f"{PRIOR} -k 0-hmc-df-0.1-composed-liu",
+    ),
+    Mutant(
+        "jump: topology prior left out of the acceptance",
+        "core/tree/priors.py",
+        "log_prior",
+        "log_topology(prior, tree)",
+        "0.0",
+        f"{PRIOR} -k hmc-df-0.1-composed",
+    ),
+    Mutant(
+        "the same, seen by calibration",
+        "core/tree/priors.py",
+        "log_prior",
+        "log_topology(prior, tree)",
+        "0.0",
+        "tests/test_calibration.py -k hmc-df-0.1-0-composed",
+    ),
+    Mutant(
+        "double-sided: ratio taken from x instead of x'",
+        "core/soft/loop.py",
+        "one_iteration",
+        "after - before + log_q",
+        "after - (start if plan.double_sided else before) + log_q",
+        f"{EXACT} -k double-sided",
+    ),
+    Mutant(
+        "double-sided: biased acceptance kept after burn-in",
+        "core/soft/loop.py",
+        "one_iteration",
+        "plan.biased[phase]",
+        "plan.biased[phase] or plan.double_sided",
+        f"{EXACT} -k double-sided",
+    ),
+    Mutant(
+        "threshold: log Jacobian left out",
+        TARGET,
+        "constrain",
+        "log_jacobian + log_threshold(model.prior, tree.threshold[i])",
+        "log_threshold(model.prior, tree.threshold[i])",
+        f"{PRIOR} -k hmc-df-0.1-composed",
+    ),
+    Mutant(
+        "weights: part of the stick-breaking Jacobian left out",
+        "core/soft/transforms.py",
+        "simplex",
+        "log_slope + math.log(left)",
+        "log_slope",
+        f"{PRIOR} -k hmc-dfi-0.1-composed",
+    ),
+    Mutant(
+        "weights: the Jacobian of log ratios left out",
+        "core/soft/transforms.py",
+        "balances",
+        "math.log(weights[f])",
+        "0.0",
+        f"{PRIOR} -k hmc-dfi-0.1-informed",
+    ),
+    Mutant(
+        "weights: what they move the threshold by left out of the gradient",
+        TARGET,
+        "gradient_to_unconstrained",
+        "grad[at - 1] * model.centre[f] / (c * (1.0 - c))",
+        "0.0",
+        "tests/test_likelihoods.py -k log",
+    ),
+    Mutant(
+        "sigma: log Jacobian left out",
+        TARGET,
+        "constrain",
+        "total += u[at]",
+        "",
+        f"{PRIOR} -k 0-hmc-df-0.1-composed",
+    ),
+    Mutant(
+        "hard splits: Jacobian of the walk between two weights left out",
+        UPDATES,
+        "nudge_weights",
+        "model.prior.weight_prior * slope",
+        "(model.prior.weight_prior - 1.0) * slope",
+        RULES,
+    ),
+    Mutant(
+        "hard splits: prior of a nudged threshold left out",
+        UPDATES,
+        "nudge_threshold",
+        "log_threshold(model.prior, tree.threshold[i]) - log_threshold(model.prior, before)",
+        "0.0",
+        RULES,
+    ),
+    Mutant(
+        "hard splits: rules redrawn without looking at the data",
+        UPDATES,
+        "update_hard_rules",
+        "tempered(power, proposed) - tempered(power, log_like)",
+        "0.0",
+        f"{EXACT} -k two-classes-hmc-df-0.0-composed",
+    ),
+    Mutant(
+        "features by MH: current likelihood left out",
+        UPDATES,
+        "update_features",
+        "tempered(power, proposed) - tempered(power, log_like)",
+        "0.0",
+        f"{EXACT} -k hmc-df-0.1-double-sided",
+    ),
+    Mutant(
+        "features by Liu's Gibbs: correction left out",
+        UPDATES,
+        "update_features",
+        "math.log(elsewhere) - math.log1p(-scores[f])",
+        "0.0",
+        f"{PRIOR} -k hmc-df-0.1-composed-liu",
+    ),
+    Mutant(
+        "features by Gibbs: prior left out of the scores",
+        UPDATES,
+        "score_features",
+        "model.prior.log_feature[f] + tempered(model.power[0], rule_work.log_likes[f])",
+        "tempered(model.power[0], rule_work.log_likes[f])",
+        f"{PRIOR} -k hmc-df-0.1-composed",
+    ),
+    Mutant(
+        "NUTS: new half always taken",
+        "core/soft/nuts.py",
+        "nuts_transition",
+        "math.log(rng.random()) < half_weight - log_weight",
+        "True",
+        NUTS,
+    ),
+    Mutant(
+        "NUTS: points of a half taken without their weights",
+        "core/soft/nuts.py",
+        "nuts_transition",
+        "math.log(rng.random()) < gain - half_weight",
+        "rng.random() < 0.5",
+        NUTS,
+    ),
+    Mutant(
+        "gradient: 1 - psi left out of a split's slope",
+        "core/tree/routing.py",
+        "merge_adjoint",
+        "rows[reach, r] * p * (1.0 - p) * difference",
+        "rows[reach, r] * p * difference",
+        GRADIENT,
+    ),
+    Mutant(
+        "gradient: trace term of the collapsed noise left out",
+        "core/soft/collapsed.py",
+        "finish_collapsed",
+        "squares - shrinkage - (n - trace)",
+        "squares - shrinkage - n",
+        GRADIENT,
+    ),
+    Mutant(
+        "gradient from sums: the last leaf's tangent left out",
+        "core/soft/collapsed.py",
+        "gradient_from_tangents",
+        "moment[k, j] - moment[last, j]",
+        "moment[k, j]",
+        GRADIENT,
+    ),
+    Mutant(
+        "gradient from sums: leaves right of a split taken for left ones",
+        "core/soft/collapsed.py",
+        "fill_tangents",
+        "0.0 if k < first_right else 1.0",
+        "0.0",
+        GRADIENT,
+    ),
+    Mutant(
+        "classification: the constant of each leaf left out (as in the authors' code)",
+        "core/soft/classes.py",
+        "finish_classes",
+        "leaf_prior.class_constant",
+        "0.0",
+        f"{EXACT} -k three-classes-hmc-df-0.1-composed",
+    ),
+    Mutant(
+        "collapsed regression: determinant left out",
+        "core/soft/collapsed.py",
+        "log_marginal",
+        "2.0 * log_det",
+        "0.0",
+        f"{EXACT} -k regression-hmc-df-0.1-composed",
+    ),
+]
