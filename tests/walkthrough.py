@@ -23,7 +23,7 @@ SESSION = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 COMPILE = (
     "printf 'x,y\\n1,0\\n2,1\\n' > .one.csv && hamiltree fit .one.csv -t y -o .one.nc --n-draws 1"
 )
-"""The first fit on a machine compiles for half a minute; the page shows the second."""
+"""The first fit on a machine compiles for a minute; the page shows the second."""
 
 
 class Step(NamedTuple):

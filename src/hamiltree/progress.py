@@ -39,8 +39,8 @@ def compile_with_bar(units: Sequence[Unit], show: bool | None = None) -> float:
     console = Console(stderr=True)
     if show is not False:
         text = (
-            f"hamiltree: compiling {len(units)} kernels for this machine, once (about half a "
-            "minute)"
+            f"hamiltree: compiling {len(units)} kernels for this machine, once (up to a minute "
+            "or so)"
         )
         if not CAN_KEEP:
             text = (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..methods.base import Configuration
 
 MOVES = ("grow", "prune", "change", "swap")
-"""Numbered as in ``hard_moves``."""
+"""Numbered as in ``core.hard.moves``."""
 
 
 @kernel

@@ -13,8 +13,8 @@ what changes is in the arrays, numbers that change too. A record has one type, i
 those declared, so a kernel is compiled once whatever the data are.
 
 Built on ``numba.experimental.structref``. Named tuples would be taken apart at every call, which
-took minutes to compile (CHANGELOG.md has the measurement). Reading a field costs a few
-nanoseconds, so loops take the arrays they use into local variables first.
+took minutes to compile. Reading a field costs a few nanoseconds, so loops take the arrays they
+use into local variables first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Informed moves between hard trees: ``informed`` proposes, ``hard_moves`` settles and decides.
+"""Informed moves between hard trees: ``core.moves`` proposes, ``moves`` settles and decides.
 
 The scans look at every row as CGM's rule priors do, so that what they draw is available at its own
 node. Whether what stands below is still available, ``settle`` finds out.

@@ -12,7 +12,7 @@ from ..tree.routing import exp_clamped
 from .data import UNIFORM, UNIT
 
 PRIOR_SHARE = 0.05
-"""Of the draws of a cell within a column, those that ignore the likelihood."""
+"""Of the draws of a feature, and of a cell within it, those that ignore the likelihood."""
 
 
 @inlined

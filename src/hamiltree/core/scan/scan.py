@@ -26,7 +26,7 @@ from ..backend.records import Float1, function_type
 from ..backend.units import unit
 from ..sampling import draw_by_weight
 from .by_bits import has_keys
-from .cells import cell_density, draw_cell, find_cell, weigh_cells
+from .cells import PRIOR_SHARE, cell_density, draw_cell, find_cell, weigh_cells
 from .data import (
     CLASS_COUNTS,
     FIFTHS,
@@ -50,8 +50,6 @@ from .rows import (
 )
 from .scores import all_right, move_without_tables
 
-PRIOR_SHARE = 0.05
-"""Of the draws of a feature, and of a cell within it (``cells`` has its own)."""
 TIE = 1e-9
 """Scores that differ by no more are equal, whatever their rounding: the first is the best."""
 CLOSE_COLUMNS = 3

@@ -87,7 +87,7 @@ class Plan(Record):
     h_final: Float1
     """[p or 1]; after it."""
     sweep: Int1
-    """Informed moves an iteration, see ``exploring``."""
+    """Informed moves of an iteration, numbered as in ``moves.propose``."""
     keep: bool
     """Draws are recorded; not those of hot rungs."""
     prior_moves: bool
