@@ -11,7 +11,16 @@ from rich.console import Console
 from rich.table import Table
 
 NAMES = ("gradient", "fit_time", "startup", "proposals", "after_fit")
-ON_REQUEST = ("checkpoint", "mixing", "trajectories", "cgm20", "defaults", "scale", "one_chain")
+ON_REQUEST = (
+    "checkpoint",
+    "mixing",
+    "trajectories",
+    "cgm20",
+    "defaults",
+    "scale",
+    "one_chain",
+    "side_by_side",
+)
 """Minutes each, and more: only where they are named."""
 
 

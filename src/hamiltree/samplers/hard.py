@@ -65,11 +65,11 @@ class HardSampler:
 
     @property
     def kernels(self) -> list[Any]:
-        """What a chain of it calls, and the records it is made of; see ``core.backend.units``."""
-        loop = [self.advance, HardModel, HardLoop, draws_of_rows]
+        """What a chain of it calls; see ``core.backend.units``."""
+        loop = [self.advance, draws_of_rows]
         if self.scanned is None:
             return loop
-        return [propose_informed, *kernels_of_scans(self.scanned[0]), *loop, Explorer]
+        return [propose_informed, *kernels_of_scans(self.scanned[0]), *loop]
 
     def start(self, rng: np.random.Generator) -> HardChain:
         return HardChain(self, rng)

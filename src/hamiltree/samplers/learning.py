@@ -42,7 +42,7 @@ class LearningRJHMC:
         """Those of the chain inside, with its own loop; and the likelihood that is learned by."""
         inside = [found for found in self.sampler.kernels if found is not advance]
         labels = [label_likelihood] if self.sampler.n_classes else []
-        return [*inside, *labels, advance_learning, LearnedH]
+        return [*inside, *labels, advance_learning]
 
     def start(self, rng: np.random.Generator) -> LearningChain:
         return LearningChain(self.sampler, rng)

@@ -131,7 +131,7 @@ class RJHMC:
 
     @property
     def kernels(self) -> list[Any]:
-        """What a chain of it calls, and the records it is made of; see ``core.backend.units``."""
+        """What a chain of it calls; see ``core.backend.units``."""
         prior_moves = self.settings.method.moves == "prior"
         large = bool(self.scan_data.code.size) or self.data.n_rows > BINNED_ROWS
         family = class_likelihood if self.n_classes else number_likelihood
@@ -146,7 +146,6 @@ class RJHMC:
             update_rules if has_rule_updates(self.settings) else keep_rules,
             propose_jump if prior_moves else no_jump,
             advance,
-            State,
             draws_of_rows,
         ]
 

@@ -90,7 +90,7 @@ class SMC:
 
     @property
     def kernels(self) -> list[Any]:
-        return [advance, drop_unused, write_particles, add_root, SMCPlan, Island, draws_of_rows]
+        return [advance, drop_unused, write_particles, add_root, draws_of_rows]
 
     def start(self, rng: np.random.Generator) -> SMCChain:
         return SMCChain(self, rng)

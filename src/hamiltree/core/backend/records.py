@@ -12,21 +12,34 @@ Python and compiled code see the same arrays: ``tree.size[0]`` works in both. Fi
 what changes is in the arrays, numbers that change too. A record has one type, its fields' types are
 those declared, so a kernel is compiled once whatever the data are.
 
-Built on ``numba.experimental.structref``. Named tuples would be taken apart at every call, which
-took minutes to compile. Reading a field costs a few nanoseconds, so loops take the arrays they
-use into local variables first.
+To compiled code a record is the address of a row of words, which Python fills when the record is
+made: a number is one word, an array its address and its shape, a record its address. Python owns
+the memory, so that compiled code counts no references, and nothing has to be compiled to make one.
+All of it stands on numba's extension interface. Named tuples would be taken apart at every call,
+which took minutes to compile; ``numba.experimental.structref`` counts references at every call and
+every access to a record inside a record (CHANGELOG has the measurements).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Self, dataclass_transform, get_args, get_type_hints
 
 import numpy as np
-from numba import carray, njit, typeof, types
-from numba.experimental import structref
-from numba.extending import overload
+from numba import njit, typeof, types
+from numba.core.typing.templates import AttributeTemplate  # the base that infer_getattr needs
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    intrinsic,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 from numpy.typing import NDArray
 
 from .cache import cached
@@ -52,16 +65,26 @@ RNG = typeof(np.random.default_rng(0))
 """The type of ``numpy.random.Generator`` in compiled code."""
 
 _NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
+_FUNCTION_WORDS = 4
+"""Room for a function as a value: numba needs two or three words."""
 
 
-class _RecordType(types.StructRef):
-    """What numba knows of a record; there is one for each record class."""
+class _RecordType(types.Type):
+    """What numba knows of a record: the type of each field, and where its words begin."""
 
-    def __init__(self, record: type[Record], fields: list[tuple[str, Any]]) -> None:
-        super().__init__(fields)
+    def __init__(self, record: type[Record], fields: dict[str, Any]) -> None:
+        self.record, self.fields = record, fields
+        self.starts: dict[str, int] = {}
+        self.n_words = 0
+        for name, kind in fields.items():
+            self.starts[name] = self.n_words
+            self.n_words += _words_of(kind)
         # Short, because it becomes a part of the name of every function that takes a record.
-        self.name = f"hamiltree.{record.__name__}"
-        self.record = record
+        super().__init__(name=f"hamiltree.{record.__name__}")
+
+    @property
+    def key(self) -> Any:
+        return self.record
 
     def __reduce__(self) -> Any:
         return _type_of, (self.record,)
@@ -71,8 +94,14 @@ def _type_of(record: type[Record]) -> Any:
     return record.numba_type
 
 
+def _words_of(kind: Any) -> int:
+    if isinstance(kind, types.Array):
+        return 1 + kind.ndim
+    return _FUNCTION_WORDS if isinstance(kind, types.FunctionType) else 1
+
+
 @dataclass_transform(kw_only_default=True, frozen_default=True)
-class Record(structref.StructRefProxy):
+class Record:
     """Base class of records; see the module. ``_replace`` makes a changed copy, as of a tuple.
 
     ``role`` says what the fields of a record are to a chain, unless their annotation says
@@ -89,22 +118,36 @@ class Record(structref.StructRefProxy):
         fields = {name: hints[name] for name in cls.__annotations__}
         cls._fields = tuple(fields)
         cls._roles = {name: _role_of(hint, role) for name, hint in fields.items()}
-        kind = type(f"{cls.__name__}Type", (_RecordType,), {"__reduce__": _RecordType.__reduce__})
-        structref.register(kind)
-        cls.numba_type = kind(cls, [(name, as_type(hint)) for name, hint in fields.items()])
-        _define_constructor(cls)
-        structref.define_boxing(kind, cls)
+        cls.numba_type = _RecordType(cls, {name: as_type(hint) for name, hint in fields.items()})
 
-    def __new__(cls, **fields: Any) -> Self:
-        if fields.keys() != set(cls._fields):
-            odd = sorted(fields.keys() ^ set(cls._fields))
-            raise TypeError(f"{cls.__name__} was given too many or too few fields: {odd}")
-        for name, value in fields.items():
-            if isinstance(value, np.ndarray) and not value.flags.writeable:
-                fields[name] = value.copy()  # of another type to numba: memory-mapped, or shared
-        made: Self = builder(cls)((0, *(fields[name] for name in cls._fields)))
-        made.__dict__.update(fields)
-        return made
+    def __init__(self, **fields: Any) -> None:
+        if fields.keys() != set(self._fields):
+            odd = sorted(fields.keys() ^ set(self._fields))
+            raise TypeError(f"{type(self).__name__} was given too many or too few fields: {odd}")
+        kind = self.numba_type
+        words = np.zeros(kind.n_words, np.uint64)
+        for name in self._fields:
+            fields[name] = self._write(words, kind.starts[name], name, fields[name])
+        vars(self).update(
+            {name: fields[name] for name in self._fields}, _words=words, _address=words.ctypes.data
+        )
+
+    def _write(self, words: NDArray[np.uint64], at: int, name: str, value: Any) -> Any:
+        """Put a field into its words; returns what the record holds on to."""
+        kind = self.numba_type.fields[name]
+        if not _fits(kind, value):
+            raise TypeError(f"{type(self).__name__}.{name} must be {kind}, not {type(value)}")
+        if isinstance(kind, types.Array):
+            if self._roles[name] != "constant" and not value.flags.writeable:
+                value = value.copy()  # memory-mapped, or shared by processes
+            words[at : at + 1 + kind.ndim] = value.ctypes.data, *value.shape
+        elif isinstance(kind, _RecordType):
+            words[at] = value._address
+        elif isinstance(kind, types.FunctionType):
+            _function_writer(kind)(words, at, value)
+        else:
+            words.view(np.float64 if kind is types.float64 else np.int64)[at] = value
+        return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self._fields:
@@ -129,6 +172,24 @@ class Record(structref.StructRefProxy):
 
 def _rebuilt(record: type[Record], fields: dict[str, Any]) -> Record:
     return record(**fields)
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a value can be a field of this type; functions are checked where they are written."""
+    if isinstance(kind, types.Array):
+        is_array = isinstance(value, np.ndarray) and value.flags.c_contiguous
+        return is_array and (value.dtype, value.ndim) == (_dtype_of(kind), kind.ndim)
+    if isinstance(kind, _RecordType):
+        return isinstance(value, kind.record)
+    if isinstance(kind, types.FunctionType):
+        return True
+    whole = isinstance(value, int | np.integer | np.bool_)
+    return whole or (kind is types.float64 and isinstance(value, float | np.floating))
+
+
+@cache
+def _dtype_of(kind: Any) -> np.dtype[Any]:
+    return np.dtype(str(kind.dtype).replace("boolean", "bool"))
 
 
 class _Marked(str):
@@ -169,56 +230,92 @@ def function_type(returns: Any, *arguments: Any) -> Any:
     return types.FunctionType(signature)
 
 
-def _define_constructor(record: type[Record]) -> None:
-    """Let compiled code make a record of its fields, as ``structref.define_constructor`` does.
+# ------------------------------------------------------------------ what numba is told of records
 
-    The difference: of arrays it stores views that have no owner. Whoever touches a field would else
-    count references to the owner up and down. The record in Python owns the arrays. And there is a
-    number before the fields: of tuples that begin with a function numba warns.
-    """
-    names = ", ".join(record._fields)
-    # names that no field has
-    scope: dict[str, Any] = {"_new": structref.new, "_kind": record.numba_type, "_view": _view}
-    views, fields = "", ""
-    for name, kind in record.numba_type._fields:
-        value = name
-        if isinstance(kind, types.Array):
-            views += f"    _view_{name} = _view({name})\n"
-            value = f"_view_{name}({name}.ctypes, {name}.shape)"
-        fields += f"        _made.{name} = {value}\n"
-    source = (
-        f"def constructor(_first, {names}):\n{views}"
-        f"    def make(_first, {names}):\n        _made = _new(_kind)\n{fields}"
-        "        return _made\n    return make\n"
-    )
-    exec(source, scope)
-    overload(record)(scope["constructor"])
+
+register_model(_RecordType)(models.OpaqueModel)  # an address
+
+
+@typeof_impl.register(Record)
+def _typeof(record: Record, context: Any) -> Any:
+    return record.numba_type
+
+
+@unbox(_RecordType)
+def _unbox(kind: Any, record: Any, c: Any) -> Any:
+    """The address that a record in Python has noted; it keeps its memory during the call."""
+    number = c.pyapi.object_getattr_string(record, "_address")
+    address = c.pyapi.long_as_voidptr(number)
+    c.pyapi.decref(number)
+    return NativeValue(address, is_error=c.pyapi.c_api_error())
+
+
+@infer_getattr
+class _FieldTypes(AttributeTemplate):
+    key = _RecordType
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:
+        return kind.fields.get(name)
+
+
+@lower_getattr_generic(_RecordType)
+def _read_field(context: Any, builder: Any, kind: Any, record: Any, name: str) -> Any:
+    """The value of a field. Arrays are views without an owner, whose references nobody counts."""
+    field, start = kind.fields[name], kind.starts[name]
+
+    def place(at: int, of: Any) -> Any:
+        words = builder.bitcast(record, context.get_value_type(types.CPointer(types.uint64)))
+        word = builder.gep(words, [context.get_constant(types.intp, at)])
+        return builder.bitcast(word, context.get_value_type(types.CPointer(of)))
+
+    if isinstance(field, _RecordType):
+        return builder.load(place(start, types.voidptr))
+    if not isinstance(field, types.Array):
+        return context.unpack_value(builder, field, place(start, field))
+    shape = [builder.load(place(start + 1 + k, types.intp)) for k in range(field.ndim)]
+    size = context.get_constant(types.intp, _dtype_of(field).itemsize)
+    strides, items = [size], shape[-1]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    for length in shape[:-1]:
+        items = builder.mul(items, length)
+    array = context.make_array(field)(context, builder)
+    array.meminfo = context.get_constant_null(types.MemInfoPointer(types.voidptr))
+    array.parent = context.get_constant_null(types.pyobject)
+    array.nitems, array.itemsize = items, size
+    array.data = builder.load(place(start, types.CPointer(field.dtype)))
+    lengths = types.UniTuple(types.intp, field.ndim)
+    array.shape = context.make_tuple(builder, lengths, shape)
+    array.strides = context.make_tuple(builder, lengths, strides)
+    return array._getvalue()
+
+
+@intrinsic
+def _put(typing: Any, words: Any, at: Any, value: Any) -> Any:
+    """Write a value of any type into words, from this one on."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        words_type, _, value_type = signature.args
+        data = context.make_array(words_type)(context, builder, arguments[0]).data
+        word = builder.gep(data, [arguments[1]])
+        target = builder.bitcast(word, context.get_value_type(types.CPointer(value_type)))
+        context.pack_value(builder, value_type, arguments[2], target)
+        return context.get_dummy_value()
+
+    return types.none(words, at, value), codegen
 
 
 @cache
-def _view(kind: Any) -> Any:
-    """A kernel that makes an array of this type of a pointer."""
+def _function_writer(kind: Any) -> Any:
+    """A kernel that puts a function of this type into the words of a record.
 
-    def view(start, shape):
-        return carray(start, shape)
+    How numba represents functions as values is its own business, so this is compiled.
+    """
 
-    return njit(kind(types.CPointer(kind.dtype), types.UniTuple(types.intp, kind.ndim)))(view)
+    def write(words, at, function):
+        _put(words, at, function)
 
-
-_builders: dict[Any, Any] = {}
-
-
-def builder(record: type[Record]) -> Any:
-    """A kernel that makes a record of a tuple: any number, then its fields."""
-    if record in _builders:
-        return _builders[record]
-
-    def build(fields):
-        return record(*fields)
-
-    # A file of its own in the cache: one for all would load the modules of all records ever made.
-    build.__qualname__ = f"build_{record.__module__}.{record.__qualname__}"
-    kinds = types.Tuple([types.int64, *(kind for _, kind in record.numba_type._fields)])
-    with cached() as cache:
-        _builders[record] = njit(record.numba_type(kinds), cache=cache)(build)
-    return _builders[record]
+    # A file of its own in the cache: one for all would load all that were ever made.
+    write.__qualname__ = f"write_{sha256(str(kind).encode()).hexdigest()[:16]}"
+    with cached() as cache_it:
+        return njit(types.none(types.uint64[::1], types.int64, kind), cache=cache_it)(write)

@@ -22,7 +22,7 @@ from typing import Any
 from numba import types
 
 from .cache import CACHE, CAN_KEEP, remove_old_folders
-from .records import Record, as_type, builder
+from .records import as_type
 
 TIME_LIMIT = 600.0
 """Seconds that the second process may take."""
@@ -33,7 +33,7 @@ Say = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Unit:
-    """A kernel and the types of its arguments; or a record class, to be made in compiled code."""
+    """A kernel and the types of its arguments."""
 
     name: str
     """module:kernel"""
@@ -64,28 +64,17 @@ def unit(kernel: Any, *arguments: Any) -> None:
         kinds = tuple(arguments[0].signature.args)
     else:
         kinds = tuple(as_type(argument) for argument in arguments)
-    name = _name_of(kernel.py_func)
+    name = _name_of(kernel)
     _units[name] = Unit(name, lambda: kernel.compile(kinds))
 
 
-def _name_of(thing: Any) -> str:
-    return f"{thing.__module__}:{thing.__name__}"
+def _name_of(kernel: Any) -> str:
+    return f"{kernel.py_func.__module__}:{kernel.py_func.__name__}"
 
 
-def unit_of(thing: Any) -> Unit:
-    """The unit of a registered kernel, or of a record class with all the records in it."""
-    if isinstance(thing, type):
-        records = _records_in(thing, {})
-        return Unit(_name_of(thing), lambda: [builder(record) for record in records])
-    return _units[_name_of(thing.py_func)]
-
-
-def _records_in(record: type[Record], found: dict[type[Record], None]) -> dict[type[Record], None]:
-    for _, kind in record.numba_type._fields:
-        if hasattr(kind, "record"):
-            _records_in(kind.record, found)
-    found[record] = None
-    return found
+def unit_of(kernel: Any) -> Unit:
+    """The unit of a registered kernel."""
+    return _units[_name_of(kernel)]
 
 
 def all_units() -> list[Unit]:
@@ -93,9 +82,9 @@ def all_units() -> list[Unit]:
     return list(_units.values())
 
 
-def missing(things: Iterable[Any]) -> list[Unit]:
-    """Of these kernels and records, what has never been compiled on this machine."""
-    return [found for found in map(unit_of, things) if not (CAN_KEEP and found.is_compiled)]
+def missing(kernels: Iterable[Any]) -> list[Unit]:
+    """Of these kernels, what has never been compiled on this machine."""
+    return [found for found in map(unit_of, kernels) if not (CAN_KEEP and found.is_compiled)]
 
 
 def compile_units(units: Sequence[Unit], say: Say = lambda *_: None) -> float:
