@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from hamiltree.datasets.paper import Split
-from hamiltree.diagnostics import bulk_ess, rank_rhat
+from hamiltree.inputs.preprocess import learn
 from hamiltree.methods.base import Configuration
 from hamiltree.posterior import Posterior
-from hamiltree.preprocess import learn
+from hamiltree.posterior.diagnostics import bulk_ess, rank_rhat
+from hamiltree.posterior.verdict import number
 from hamiltree.run import Chains, Problem
-from hamiltree.verdict import number
 
 from .data import is_regression
 

@@ -173,10 +173,10 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
     """Memory and file of many draws of trees with eight leaves, put together from their pieces."""
     from hamiltree import Posterior
     from hamiltree.core.tree.record import SCALARS, Piece
-    from hamiltree.draws import RunInfo
     from hamiltree.gathering import gather
+    from hamiltree.inputs.preprocess import learn
     from hamiltree.methods import HMCDF
-    from hamiltree.preprocess import learn
+    from hamiltree.posterior.draws import RunInfo
 
     rng = np.random.default_rng(0)
     trees, chains, classes = task["draws"], task["chains"], task["classes"]

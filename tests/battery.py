@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hamiltree.draws import Draws
+from hamiltree.posterior.draws import Draws
 from hamiltree.run import Problem, sample
 
 from .configuring import configured, usable

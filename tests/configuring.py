@@ -6,7 +6,7 @@ from typing import Any
 
 from hamiltree.methods import METHODS, chosen
 from hamiltree.methods.base import SHARED, Configuration
-from hamiltree.parameters import declared
+from hamiltree.methods.parameters import declared
 
 
 def fields_of(method: str) -> set[str]:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from hamiltree.draws import Draws, RunInfo, TrainingData
+from hamiltree.inputs.preprocess import Preprocessing
 from hamiltree.posterior import Posterior
-from hamiltree.preprocess import Preprocessing
+from hamiltree.posterior.draws import Draws, RunInfo, TrainingData
 
 from .configuring import changed, configured
 

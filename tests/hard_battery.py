@@ -9,8 +9,8 @@ import numpy as np
 from hamiltree.core.hard.moves import HardModel, HardState, log_marginal, settle
 from hamiltree.core.hard.shapes import log_tree_prior
 from hamiltree.core.predict import forest_of, tree_predictions
-from hamiltree.draws import Draws, RunInfo
 from hamiltree.methods.base import Configuration
+from hamiltree.posterior.draws import Draws, RunInfo
 from hamiltree.run import Problem, sample
 from hamiltree.samplers.hard import make_state
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hamiltree.draws import Draws
+from hamiltree.posterior.draws import Draws
 
 from .reference.model import TOYS
 

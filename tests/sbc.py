@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import stats
 
-from hamiltree.draws import Draws, softness
+from hamiltree.posterior.draws import Draws, softness
 from hamiltree.run import Problem, sample
 
 from .battery import CONFIGURATIONS

@@ -14,11 +14,12 @@ import netCDF4
 import numpy as np
 import pytest
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior, files, run
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior, run
 from hamiltree.chains import Chains
 from hamiltree.checkpoint import read, write
 from hamiltree.keeper import MAX_SHARE, Keeper
 from hamiltree.snapshot import Snapshot
+from hamiltree.utils import files
 
 from .resuming import arrays_of, data_of, same_arrays
 

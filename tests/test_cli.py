@@ -16,10 +16,10 @@ from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior, 
 from hamiltree.cli import app
 from hamiltree.cli.options import value_of
 from hamiltree.cli.plot import KINDS
-from hamiltree.encoding import encoding_of
-from hamiltree.estimators import INTERVAL_SEED
+from hamiltree.estimators.classifier import INTERVAL_SEED
+from hamiltree.inputs.encoding import encoding_of
 from hamiltree.methods import METHODS
-from hamiltree.parameters import declared
+from hamiltree.methods.parameters import declared
 
 SHORT = ["--n-chains", "2", "--n-warmup", "150", "--n-draws", "120"]
 

@@ -7,9 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hamiltree import consensus
-from hamiltree.draws import places, systematic
-from hamiltree.posterior import Posterior
+from hamiltree.posterior import Posterior, consensus
+from hamiltree.posterior.draws import places, systematic
 
 from .fake_draws import fake_posterior, fake_rows
 

@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
+from hamiltree.inputs.preprocess import Preprocessing
 from hamiltree.posterior import Posterior
-from hamiltree.preprocess import Preprocessing
 from hamiltree.run import Problem, sample
 
 from .configuring import configured

@@ -14,8 +14,8 @@ from cycler import cycler
 from scipy import stats
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
-from hamiltree import ensemble as ensemble_module
 from hamiltree.posterior import Posterior
+from hamiltree.posterior import ensemble as ensemble_module
 
 from .fake_draws import fake_posterior, fake_rows
 

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hamiltree.diagnostics import agree, diagnose
 from hamiltree.posterior import Posterior
+from hamiltree.posterior.diagnostics import agree, diagnose
 
 from .fake_draws import fake_posterior
 

@@ -17,7 +17,7 @@ import hamiltree.datasets
 import hamiltree.plots
 from hamiltree.core.moves.propose import NAMES
 from hamiltree.methods import METHODS
-from hamiltree.tree import Tree
+from hamiltree.posterior.tree import Tree
 
 from .examples import ROOT, pages, run_page
 

@@ -19,7 +19,6 @@ from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.chains import Chains
 from hamiltree.datasets import PAPER_DATASETS, load_paper_split
 from hamiltree.datasets.paper import Split, generate_split
-from hamiltree.draws import RunInfo
 from hamiltree.experiments import grid, measures, render, restarts, splits, store, tables
 from hamiltree.experiments.configurations import (
     HMC,
@@ -36,6 +35,7 @@ from hamiltree.experiments.references import MEASURE, measure_cart
 from hamiltree.experiments.runner import Job, StoppedError, complete
 from hamiltree.experiments.store import Result, Store, key_of
 from hamiltree.methods import CGM, HMCDF, WU
+from hamiltree.posterior.draws import RunInfo
 
 from .configuring import parameters
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from hamiltree.core.predict import forest_of, tree_predictions
-from hamiltree.draws import Draws
+from hamiltree.posterior.draws import Draws
 from hamiltree.run import Problem, sample
 
 from .configuring import configured

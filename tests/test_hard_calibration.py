@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hamiltree.draws import Draws
+from hamiltree.posterior.draws import Draws
 from hamiltree.run import Problem, sample
 
 from .hard_battery import settings_of

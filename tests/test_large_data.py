@@ -13,7 +13,7 @@ from benchmarks.scale import measure_draws
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
 from hamiltree.core.predict import most_likely_leaf
 from hamiltree.core.soft.data import inputs_of, make_data
-from hamiltree.preprocess import ROWS_A_BLOCK, learn
+from hamiltree.inputs.preprocess import ROWS_A_BLOCK, learn
 from hamiltree.samplers.rjhmc import RJHMC
 
 from .configuring import configured

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from hamiltree import BayesianTreeRegressor
-from hamiltree.leaf_posterior import class_intervals, mean_posterior, soft_rows
 from hamiltree.methods import HMCDF
+from hamiltree.posterior.leaf_posterior import class_intervals, mean_posterior, soft_rows
 
 from .configuring import parameters
 from .fake_draws import fake_posterior

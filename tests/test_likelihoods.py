@@ -7,13 +7,7 @@ import pytest
 from scipy import special
 
 from hamiltree.core.densities import digamma
-from hamiltree.core.soft.data import (
-    CLASSES,
-    COLLAPSED,
-    MEANS,
-    PAIRS_A_SPLIT,
-    PAIRS_A_SPLIT_KEPT,
-)
+from hamiltree.core.soft.data import CLASSES, COLLAPSED, MEANS, PAIRS_A_SPLIT, PAIRS_A_SPLIT_KEPT
 from hamiltree.core.soft.target import (
     constrain,
     dimension,

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import hamiltree.core.predict as predict_module
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior, run
 from hamiltree.methods import CGM, HMCDF, HMCDFI, METHODS, SMC, WU, Method, base, chosen
-from hamiltree.parameters import declared, parameter, whole
+from hamiltree.methods.parameters import declared, parameter, whole
 from hamiltree.samplers.cgm import build_cgm
 
 from .resuming import arrays_of, same_arrays

@@ -18,12 +18,7 @@ from hamiltree.core.soft.adaptation import (
 )
 from hamiltree.core.soft.data import CLASSES, COLLAPSED
 from hamiltree.core.soft.nuts import first_step_size, make_nuts_work, nuts_transition
-from hamiltree.core.soft.target import (
-    constrain,
-    dimension,
-    nuts_on_tree,
-    unconstrain,
-)
+from hamiltree.core.soft.target import constrain, dimension, nuts_on_tree, unconstrain
 from hamiltree.core.soft.transforms import simplex, simplex_gradient
 
 from .core_trees import random_model, random_tree

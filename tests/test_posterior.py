@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hamiltree import ensemble as ensemble_module
 from hamiltree.core.predict import most_likely_leaf
 from hamiltree.posterior import Posterior
+from hamiltree.posterior import ensemble as ensemble_module
 
 from .fake_draws import P, fake_draws, fake_posterior, fake_rows
 

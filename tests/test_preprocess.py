@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hamiltree.preprocess import learn
+from hamiltree.inputs.preprocess import learn
 
 EPSILON = np.finfo(float).eps
 

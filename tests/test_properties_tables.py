@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from hamiltree.cli import app
-from hamiltree.encoding import Encoding, learn_encoding
-from hamiltree.tables import TableError, detect_task, labels, read_table, refuse_missing
+from hamiltree.inputs.encoding import Encoding, learn_encoding
+from hamiltree.inputs.tables import TableError, detect_task, labels, read_table, refuse_missing
 
 from .strategies import holds_for
 

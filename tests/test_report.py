@@ -11,13 +11,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hamiltree.encoding import Column, Encoding
-from hamiltree.json_text import json_text
+from hamiltree.inputs.encoding import Column, Encoding
+from hamiltree.inputs.tables import TableError
 from hamiltree.posterior import Posterior
+from hamiltree.posterior.words import finding, percent, share_of_trees, summary_sentence
 from hamiltree.report import report_html
 from hamiltree.report.contents import contents, included
-from hamiltree.tables import TableError
-from hamiltree.words import finding, percent, share_of_trees, summary_sentence
+from hamiltree.utils.json_text import json_text
 
 from .fake_draws import fake_posterior
 

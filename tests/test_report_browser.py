@@ -10,9 +10,9 @@ import pytest
 from sklearn.datasets import load_iris
 
 from hamiltree import BayesianTreeClassifier
-from hamiltree.draws import TrainingData
-from hamiltree.estimators import INTERVAL_SEED
+from hamiltree.estimators.classifier import INTERVAL_SEED
 from hamiltree.posterior import Posterior
+from hamiltree.posterior.draws import TrainingData
 from hamiltree.report import write_report
 from hamiltree.report.contents import DRAWS, included
 

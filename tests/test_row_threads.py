@@ -19,12 +19,7 @@ from hamiltree.core.backend.row_threads import n_parts
 from hamiltree.core.scan import parts as scan_parts
 from hamiltree.core.soft import parallel_likelihood
 from hamiltree.core.soft.data import MEANS, make_data, make_work
-from hamiltree.core.soft.target import (
-    dimension,
-    log_density_and_gradient,
-    make_model,
-    unconstrain,
-)
+from hamiltree.core.soft.target import dimension, log_density_and_gradient, make_model, unconstrain
 from hamiltree.core.tree.routing import BLOCK
 from hamiltree.samplers import rjhmc
 

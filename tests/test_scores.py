@@ -32,12 +32,7 @@ from hamiltree.core.scan.data import (
     make_scan,
     make_scan_data,
 )
-from hamiltree.core.scan.scores import (
-    all_right,
-    fill_first_tables,
-    fill_known_tables,
-    leaf_score,
-)
+from hamiltree.core.scan.scores import all_right, fill_first_tables, fill_known_tables, leaf_score
 from hamiltree.core.tree.priors import make_tree_prior
 
 ALPHA = np.array([0.7, 1.0, 2.5])

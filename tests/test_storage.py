@@ -10,9 +10,9 @@ import netCDF4
 import numpy as np
 import pytest
 
-from hamiltree.draws import Draws, TrainingData
 from hamiltree.posterior import Posterior
-from hamiltree.storage import FORMAT, FileFormatError
+from hamiltree.posterior.draws import Draws, TrainingData
+from hamiltree.posterior.files.storage import FORMAT, FileFormatError
 
 from .configuring import changed
 from .fake_draws import P, fake_posterior, fake_rows
@@ -253,7 +253,7 @@ def test_arrays_that_contradict_each_other(case, tmp_path):
 
 def test_every_wrong_size_is_found(tmp_path, seed):
     """Kernels follow the sizes unchecked, so no single changed one may pass."""
-    from hamiltree.storage_checks import check_draws
+    from hamiltree.posterior.files.checks import check_draws
 
     draws = fake_posterior(seed, n_draws=3).draws
     check_draws(draws, classification=True, p=P)

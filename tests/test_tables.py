@@ -6,8 +6,8 @@ import numpy as np
 import pandas
 import pytest
 
-from hamiltree.encoding import Encoding, encoding_of, learn_encoding
-from hamiltree.tables import TableError, detect_task, labels, read_table, refuse_missing
+from hamiltree.inputs.encoding import Encoding, encoding_of, learn_encoding
+from hamiltree.inputs.tables import TableError, detect_task, labels, read_table, refuse_missing
 
 from .fake_draws import fake_posterior
 

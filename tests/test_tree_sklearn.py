@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, export_text, plot_tree
 
-from hamiltree.draws import TrainingData
+from hamiltree.posterior.draws import TrainingData
 
 from .fake_draws import fake_posterior, fake_preprocessing, fake_rows
 

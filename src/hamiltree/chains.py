@@ -22,10 +22,10 @@ import numpy as np
 
 from .chain_state import capture, restore
 from .core.tree.record import Piece
-from .draws import Draws, RunInfo
 from .elsewhere import advance_elsewhere, is_asked_for
 from .gathering import gather, gather_tallies, joined, log_evidence, stats_of
 from .methods.base import Configuration, Problem, build_sampler
+from .posterior.draws import Draws, RunInfo
 from .progress import Report, compiled, silent
 from .samplers.tempering import TemperedChain
 from .snapshot import Snapshot

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .core.tree.record import Piece
-from .files import netcdf, replacing
 from .gathering import joined
 from .snapshot import Snapshot
+from .utils.files import netcdf, replacing
 
 FORMAT = 2
 """Raised by one whenever the layout changes. 2: values of the method alone, and shared ones."""

@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import Any
 
 from . import checkpoint
-from .files import PathLike, check_writable, remove_leftovers
 from .snapshot import Snapshot, refuse_another_run
+from .utils.files import PathLike, check_writable, remove_leftovers
 
 MAX_SHARE = 0.01
 """Writing takes at most this share of a run: many draws are written less often."""

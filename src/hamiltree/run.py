@@ -13,10 +13,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .chains import Chains
-from .draws import Draws, RunInfo
 from .interrupts import gentle_stop
 from .keeper import Keeper
 from .methods.base import Configuration, Problem, build_sampler
+from .posterior.draws import Draws, RunInfo
 from .progress import Report, progress_bar
 from .snapshot import identify
 

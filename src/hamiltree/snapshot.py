@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from .chain_state import State
 from .core.soft.data import blocks_of
 from .core.tree.record import Piece
-from .files import library_version
-from .json_text import plain
 from .methods.base import Configuration, Problem
+from .utils.files import library_version
+from .utils.json_text import plain
 
 
 @dataclass(frozen=True)

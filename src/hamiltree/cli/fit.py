@@ -12,9 +12,8 @@ import typer
 from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
 
-from ..encoding import MAX_CATEGORIES, Encoding, learn_encoding, names_with_hints
-from ..files import check_writable
-from ..tables import (
+from ..inputs.encoding import MAX_CATEGORIES, Encoding, learn_encoding, names_with_hints
+from ..inputs.tables import (
     TableError,
     detect_task,
     is_numeric,
@@ -24,6 +23,7 @@ from ..tables import (
     refuse_missing,
     told_apart,
 )
+from ..utils.files import check_writable
 from .options import ESTIMATORS, parameters_of, with_parameters
 from .screen import Json, Seed, examples, note, out, print_json, warnings_as_notes
 from .summary import facts, print_summary

@@ -20,8 +20,8 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from ..json_text import json_text
 from ..posterior import Posterior
+from ..utils.json_text import json_text
 
 TRACEBACK = "HAMILTREE_TRACEBACK"
 """Environment variable; where it is set, an error shows where it was raised."""

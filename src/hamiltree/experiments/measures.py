@@ -12,8 +12,9 @@ from sklearn.metrics import accuracy_score, log_loss, mean_squared_error
 
 from ..core.predict import most_likely_leaf, tree_predictions
 from ..datasets import Split
-from ..draws import FloatArray, RunInfo
 from ..posterior import Posterior
+from ..posterior.draws import RunInfo
+from ..utils.arrays import FloatArray
 from .configurations import HMC
 
 COVERAGE = 0.9

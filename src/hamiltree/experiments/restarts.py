@@ -13,11 +13,11 @@ from .. import run
 from ..core.soft.record import record_tree
 from ..core.tree.record import drain
 from ..datasets import Split
-from ..draws import RunInfo, take
 from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
 from ..gathering import gather
 from ..methods import chosen
 from ..posterior import Posterior
+from ..posterior.draws import RunInfo, take
 from .configurations import (
     HMC,
     Estimator,

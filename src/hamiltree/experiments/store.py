@@ -25,11 +25,11 @@ from ..datasets import Split
 
 FILE = "runs.sqlite"
 SOURCES = (
-    "core/*.py",
+    "core/**/*.py",
     "samplers/*.py",
     "run.py",
     "methods/*.py",
-    "preprocess.py",
+    "inputs/preprocess.py",
     "experiments/measures.py",
 )
 """Files that decide what the numbers are."""

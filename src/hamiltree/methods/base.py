@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.soft.data import Columns
 from ..core.tree.record import Piece
-from ..parameters import (
+from .parameters import (
     checked,
     declared,
     documented,

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..parameters import one_of, parameter, real, whole
 from ..samplers import smc
 from .base import PAPER_LENGTHS, Configuration, Defaults, Method, Problem, Sampler, described
 from .common import (
@@ -17,6 +16,7 @@ from .common import (
     mean_prior_parameter,
     variance_prior_parameter,
 )
+from .parameters import one_of, parameter, real, whole
 
 AT_ONCE = "it makes all its particles at once and"
 

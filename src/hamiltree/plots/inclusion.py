@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from ..consensus import shares_of_splits
+from ..posterior.consensus import shares_of_splits
 from .style import INK, MUTED, clean, colour, new_axes, towards_white
 
 if TYPE_CHECKING:

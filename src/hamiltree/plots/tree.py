@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from ..tree_text import mean_text, rule_text
+from ..posterior.tree_text import mean_text, rule_text
 from .style import INK, MUTED, colour, readable_on, towards_white
 
 if TYPE_CHECKING:
-    from ..tree import Tree
+    from ..posterior.tree import Tree
 
 FONT = 9.0
 """Points; smaller only where the given axes are too narrow."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..draws import IntArray
-from ..encoding import encoding_of
-from ..ensemble import Ensemble
-from ..estimators import INTERVAL_SEED
+from ..estimators.classifier import INTERVAL_SEED
+from ..inputs.encoding import encoding_of
 from ..posterior import Posterior
-from ..tree import COVERAGE, Tree
-from ..words import percent
+from ..posterior.ensemble import Ensemble
+from ..posterior.tree import COVERAGE, Tree
+from ..posterior.words import percent
+from ..utils.arrays import IntArray
 from .inputs import columns_of, inputs_of
 from .pack import bytes_of_a_tree, pack_forest
 from .plots import convergence, features, leaves, thresholds, trace

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..draws import FloatArray
-from ..ensemble import Ensemble
 from ..posterior import Posterior
-from ..tree import Tree
+from ..posterior.ensemble import Ensemble
+from ..posterior.tree import Tree
+from ..utils.arrays import FloatArray
 
 
 def pack_forest(

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..consensus import shares_of_splits
-from ..draws import FloatArray
-from ..encoding import Encoding
+from ..inputs.encoding import Encoding
 from ..posterior import Posterior
-from ..verdict import MIN_ESS, RHAT_LIMIT
+from ..posterior.consensus import shares_of_splits
+from ..posterior.verdict import MIN_ESS, RHAT_LIMIT
+from ..utils.arrays import FloatArray
 
 BINS = 60
 THRESHOLDS = 9

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..encoding import encoding_of
+from ..inputs.encoding import encoding_of
 from ..posterior import Posterior
-from ..words import finding
+from ..posterior.words import finding
 
 
 def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict[str, str]:

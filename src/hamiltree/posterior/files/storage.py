@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import STOPPED, Draws, FloatArray, RunInfo, TrainingData
-from .files import check_writable, library_version, netcdf, replacing
-from .json_text import plain
-from .methods.base import Configuration
-from .preprocess import Preprocessing
-from .storage_checks import (
+from ...inputs.preprocess import Preprocessing
+from ...methods.base import Configuration
+from ...utils.arrays import FloatArray
+from ...utils.files import check_writable, library_version, netcdf, replacing
+from ...utils.json_text import plain
+from ..draws import STOPPED, Draws, RunInfo, TrainingData
+from .checks import (
     FileFormatError,
     check_draws,
     check_preprocessing,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .tree_text import leaf_text, rule_text
+from ..tree_text import leaf_text, rule_text
 
 if TYPE_CHECKING:
-    from .tree import Tree
+    from ..tree import Tree
 
 
 def tree_dot(tree: Tree) -> str:

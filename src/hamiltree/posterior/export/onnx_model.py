@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .draws import FloatArray, IntArray
-from .preprocess import FAR
+from ...inputs.preprocess import FAR
+from ...utils.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from .ensemble import Ensemble
+    from ..ensemble import Ensemble
 
 OPSET, ML_OPSET = 17, 3  # the first ML opset whose trees compare in float64
 

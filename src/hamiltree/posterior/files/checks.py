@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import Draws, TrainingData
-from .methods import METHODS
-from .methods.base import H_WORDS, SHARED, Configuration
-from .parameters import declared
-from .preprocess import Preprocessing
+from ...inputs.preprocess import Preprocessing
+from ...methods import METHODS
+from ...methods.base import H_WORDS, SHARED, Configuration
+from ...methods.parameters import declared
+from ..draws import Draws, TrainingData
 
 
 class FileFormatError(ValueError):

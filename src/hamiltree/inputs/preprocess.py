@@ -13,7 +13,7 @@ import pandas
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from .draws import FloatArray, IntArray
+from ..utils.arrays import FloatArray, IntArray
 
 FAR = 1e100  # stands for "infinitely far outside": finite, so that 0 * FAR is not NaN
 FAR_32 = 1e30  # the same for float32

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import FloatArray, IntArray
+from ..utils.arrays import FloatArray, IntArray
 from .verdict import (
     RHAT_LIMIT,
     TARGET_ESS,

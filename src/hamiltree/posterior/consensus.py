@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.predict import Forest, tree_predictions
-from .draws import Draws, FloatArray, IntArray, places, take
+from ..core.predict import Forest, tree_predictions
+from ..utils.arrays import FloatArray, IntArray, evenly
+from .draws import Draws, places, take
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -95,11 +96,6 @@ class SplitCensus:
         """[splits, rows]: whether the row goes to no."""
         sides: NDArray[np.bool_] = weights @ self._columns > threshold[:, None]
         return sides
-
-
-def evenly(n: int, most: int) -> IntArray:
-    """At most ``most`` of the numbers 0 .. n - 1, evenly spaced."""
-    return np.linspace(0, n - 1, min(n, most)).round().astype(np.int64)
 
 
 def best_draw(posterior: Posterior) -> int:

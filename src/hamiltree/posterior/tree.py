@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.predict import Forest, prediction_moments, tree_predictions
+from ..inputs.preprocess import Preprocessing
+from ..methods.base import Method
+from ..utils.arrays import FloatArray
 from .consensus import SplitCensus
-from .core.predict import Forest, prediction_moments, tree_predictions
-from .draws import FloatArray, TrainingData
+from .draws import TrainingData
 from .leaf_posterior import MeanPosterior, class_intervals, mean_posterior, soft_rows
-from .methods.base import Method
-from .preprocess import Preprocessing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -190,7 +191,7 @@ class Tree:
 
     def to_graphviz(self) -> str:
         """The tree in the DOT language, for Graphviz and whatever else reads it."""
-        from .tree_graphviz import tree_dot
+        from .export.graphviz import tree_dot
 
         return tree_dot(self)
 
@@ -216,13 +217,13 @@ class Tree:
             For soft splits without ``hard``, for weighted splits (HMC-DFI), which scikit-learn
             does not have, and without training data.
         """
-        from .tree_sklearn import sklearn_tree
+        from .export.sklearn_tree import sklearn_tree
 
         return sklearn_tree(self, hard=hard)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the tree; without ``ax``, in a new figure that is large enough for it."""
-        from .plots.tree import plot_tree
+        from ..plots.tree import plot_tree
 
         return plot_tree(self, ax)
 

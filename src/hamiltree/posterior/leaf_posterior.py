@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from .draws import FloatArray
-from .methods.base import Method
+from ..methods.base import Method
+from ..utils.arrays import FloatArray
 
 
 @dataclass(frozen=True)

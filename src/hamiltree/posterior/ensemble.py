@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .consensus import co_leaf
-from .core.predict import (
+from ..core.predict import (
     Forest,
     forest_of,
     mixture_quantiles,
@@ -17,9 +16,11 @@ from .core.predict import (
     prediction_moments,
     tree_predictions,
 )
-from .draws import Draws, FloatArray, systematic, take
-from .methods.base import Configuration
-from .preprocess import Preprocessing
+from ..inputs.preprocess import Preprocessing
+from ..methods.base import Configuration
+from ..utils.arrays import FloatArray
+from .consensus import co_leaf
+from .draws import Draws, systematic, take
 from .tree import leaf_values
 
 MEMORY_LIMIT = 4 * 2**30

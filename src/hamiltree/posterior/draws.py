@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from ..utils.arrays import FloatArray, IntArray
 
 STOPPED = ("n_draws", "target", "max_draws", "interrupted")
 """What ends a run: the draws asked for, chains that agree, the limit on the way there, Ctrl-C."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .preprocess import Preprocessing
+from ..inputs.preprocess import Preprocessing
 
 if TYPE_CHECKING:
     from .tree import Tree

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..utils.arrays import FloatArray
 from .consensus import shares_of_splits
-from .draws import FloatArray
 
 if TYPE_CHECKING:
     from .posterior import Posterior

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import storage
+from ..inputs.preprocess import Preprocessing
+from ..methods.base import Configuration
+from ..utils.arrays import FloatArray, IntArray
 from .consensus import (
     Shape,
     SplitCensus,
@@ -20,10 +22,9 @@ from .consensus import (
     shape_text,
 )
 from .diagnostics import Diagnosis, diagnose, mean_sd, summarise
-from .draws import Draws, FloatArray, IntArray, RunInfo, TrainingData, places, softness
+from .draws import Draws, RunInfo, TrainingData, places, softness
 from .ensemble import Ensemble
-from .methods.base import Configuration
-from .preprocess import Preprocessing
+from .files import storage
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ class Posterior(Ensemble):
         ValueError
             If the pointwise groups would take more than 4 GiB.
         """
-        from .datatree import to_datatree  # loads xarray, which nothing else here needs
+        from .export.datatree import to_datatree  # loads xarray, which nothing else here needs
 
         return to_datatree(self, pointwise=pointwise)
 
@@ -273,7 +274,7 @@ class Posterior(Ensemble):
         ValueError
             For soft splits without ``hard``, and for weighted splits (HMC-DFI).
         """
-        from .onnx_export import to_onnx
+        from .export.onnx_model import to_onnx
 
         return to_onnx(self, hard=hard)
 

@@ -19,7 +19,7 @@ import pandas
 from .tables import TableError, as_text, listed, refuse_missing, told_apart
 
 if TYPE_CHECKING:
-    from .posterior import Posterior
+    from ..posterior import Posterior
 
 KINDS = ("number", "one-hot", "ordinal")
 MAX_CATEGORIES = 20

@@ -10,9 +10,19 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .methods import METHODS, Method, chosen
-from .methods.base import H_WORDS
-from .parameters import anything, flag, integer, one_of, parameter, path, real, softness, whole
+from ..methods import METHODS, Method, chosen
+from ..methods.base import H_WORDS
+from ..methods.parameters import (
+    anything,
+    flag,
+    integer,
+    one_of,
+    parameter,
+    path,
+    real,
+    softness,
+    whole,
+)
 
 MAX_DRAWS_FACTOR = 20
 """Unless max_draws says otherwise, target_rhat makes a run at most so many times n_draws long."""

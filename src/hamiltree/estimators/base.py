@@ -16,19 +16,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import run
-from .diagnostics import agree
-from .draws import Draws, FloatArray, RunInfo, TrainingData, systematic
-from .estimator_parameters import MAX_DRAWS_FACTOR, EstimatorParameters, RandomState
-from .gathering import parted
-from .keeper import Keeper
-from .methods import Method, chosen
-from .methods.base import LENGTHS, SHARED, Configuration
-from .methods.common import softness_of_used
-from .parameters import checked, declared
-from .posterior import Posterior
-from .preprocess import Preprocessing, only_numbers, refuse_missing
-from .snapshot import Snapshot
+from .. import run
+from ..gathering import parted
+from ..inputs.preprocess import Preprocessing, only_numbers, refuse_missing
+from ..keeper import Keeper
+from ..methods import Method, chosen
+from ..methods.base import LENGTHS, SHARED, Configuration
+from ..methods.common import softness_of_used
+from ..methods.parameters import checked, declared
+from ..posterior import Posterior
+from ..posterior.diagnostics import agree
+from ..posterior.draws import Draws, RunInfo, TrainingData, systematic
+from ..snapshot import Snapshot
+from ..utils.arrays import FloatArray
+from .parameters import MAX_DRAWS_FACTOR, EstimatorParameters, RandomState
 
 N_MONITORED = 20  # training rows at which the chains' predictions are compared
 
@@ -275,3 +276,10 @@ def _without_what_is_kept(held: Snapshot | None, n_draws: int) -> Snapshot | Non
         return None
     made = {int(piece.filled[0]) for pieces in held.pieces for piece in pieces}
     return replace(held, pieces=()) if made == {n_draws} else held
+
+
+def tails_of(coverage: float) -> tuple[float, float]:
+    """Lower and upper tail of a central interval."""
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}")
+    return (1 - coverage) / 2, (1 + coverage) / 2

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.tree._tree import Tree as SklearnTree
 
-from .draws import FloatArray, TrainingData
-from .leaf_posterior import soft_rows
+from ...utils.arrays import FloatArray
+from ..draws import TrainingData
+from ..leaf_posterior import soft_rows
 
 if TYPE_CHECKING:
-    from .tree import Tree
+    from ..tree import Tree
 
 NO_CHILD, NO_FEATURE = -1, -2  # scikit-learn's marks of a leaf
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray
 
-from .ensemble import Ensemble
-from .files import library_version
-from .json_text import plain
+from ...utils.files import library_version
+from ...utils.json_text import plain
+from ..ensemble import Ensemble
 
 if TYPE_CHECKING:
-    from .posterior import Posterior
+    from ..posterior import Posterior
 
 ARVIZ_NAMES = {
     "divergent": "diverging",
