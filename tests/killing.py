@@ -25,8 +25,8 @@ import numpy as np
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, chains, checkpoint, keeper
 
-from .configuring import parameters
 from .resuming import METHODS, arrays_of, data_of, same_arrays
+from .support.configuring import parameters
 
 ESTIMATORS = {"classification": BayesianTreeClassifier, "regression": BayesianTreeRegressor}
 MOST_OF_A_LIFE = 0.4

@@ -11,9 +11,9 @@ from hamiltree.gathering import gather, joined, parted, stats_of
 from hamiltree.methods.base import Problem, build_sampler
 from hamiltree.run import Chains
 
-from .configuring import configured
 from .reference.model import TOYS
 from .resuming import METHODS, TASKS, arrays_of, same_arrays
+from .support.configuring import configured
 
 N_WARMUP = 60
 

@@ -16,8 +16,8 @@ from hamiltree.checkpoint import read
 from hamiltree.datasets import make_cgm
 from hamiltree.interrupts import gentle_stop
 
-from .configuring import parameters
 from .resuming import METHODS, arrays_of, data_of, same_arrays
+from .support.configuring import parameters
 
 ESTIMATORS = {"classification": BayesianTreeClassifier, "regression": BayesianTreeRegressor}
 SHORT = {"n_chains": 3, "n_warmup": 40, "n_draws": 30, "max_leaves": 6, "random_state": 1}

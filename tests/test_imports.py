@@ -113,6 +113,13 @@ def test_all_folders_have_a_place():
     }
 
 
+def test_tests_have_the_folders_of_the_sources():
+    tests = Path(__file__).parent
+    own = {"statistical", "properties", "reference", "mutants", "support"}
+    for folder in {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}:
+        assert folder.parts[:1] in {(), *((name,) for name in own)} or (PACKAGE / folder).is_dir()
+
+
 def test_only_the_estimators_know_scikit_learns_base_classes():
     importers = {part(p) for p in MODULES if any(n.startswith("sklearn.base") for n in imports(p))}
     assert importers == {"estimators"}

@@ -17,9 +17,9 @@ from hamiltree.core.tree.record import make_block
 from hamiltree.run import Chains, Goal, Problem, sample
 from hamiltree.samplers.rjhmc import RJHMC
 
-from .battery import CONFIGURATIONS
-from .configuring import changed, configured
 from .reference.model import TOYS, Prior, from_flat, log_posterior
+from .statistical.battery import CONFIGURATIONS
+from .support.configuring import changed, configured
 
 SETTINGS = configured(h=0.1, max_leaves=6)
 

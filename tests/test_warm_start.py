@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 
-from .configuring import parameters
 from .resuming import METHODS, data_of
+from .support.configuring import parameters
 from .test_checkpoint import SHORT, same_runs
 
 

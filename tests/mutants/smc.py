@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .harness import Mutant
 
-TESTS = "tests/test_smc.py tests/test_smc_run.py"
+TESTS = "tests/statistical/test_smc.py tests/methods/test_smc_run.py"
 GAPS = "core/smc/gaps.py"
 POOL = "core/smc/node_pool.py"
 PARTICLES = "core/smc/particles.py"

@@ -1,6 +1,7 @@
 """A tree as a fitted scikit-learn tree, so that all that works on those works on ours.
 
-The state of scikit-learn's ``Tree`` is private: tests/test_tree_sklearn.py is the guard.
+The state of scikit-learn's ``Tree`` is private: tests/posterior/export/test_sklearn_tree.py fails
+when it changes.
 """
 
 from __future__ import annotations
