@@ -17,8 +17,7 @@ from hamiltree.datasets.paper import Split
 from hamiltree.inputs.preprocess import learn
 from hamiltree.methods.base import Configuration
 from hamiltree.posterior import Posterior
-from hamiltree.posterior.diagnostics import bulk_ess, rank_rhat
-from hamiltree.posterior.verdict import number
+from hamiltree.posterior.diagnostics import bulk_ess, number, rank_rhat
 from hamiltree.run import Chains, Problem
 
 from .data import is_regression

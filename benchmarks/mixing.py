@@ -21,7 +21,7 @@ from hamiltree.datasets.paper import PAPER_DATASETS, Split
 from hamiltree.experiments.hyperparameters import TABLE_4
 from hamiltree.methods import CGM, HMCDF, HMCDFI
 from hamiltree.methods.base import Configuration
-from hamiltree.posterior.verdict import badness, number
+from hamiltree.posterior.diagnostics import badness, number
 
 from .agreement import HEADINGS, N_CHAINS, N_THREADS, Outcome, measure
 from .data import MORE, is_regression, load_more

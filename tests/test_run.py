@@ -101,7 +101,7 @@ def test_recorded_densities_are_those_of_the_recorded_trees(name, leaf_means, h,
             draws.size[a:b].tolist(),
             draws.feature[split].tolist(),
             draws.threshold[split].tolist(),
-            draws.weights[split],
+            draws.split_weights[split],
             draws.leaf[(a + t) // 2 : (b + t + 1) // 2, 0].tolist(),
         )
         expected = log_posterior(

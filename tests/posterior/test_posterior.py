@@ -24,8 +24,8 @@ def walk(draws, t, x, i=None, reach=1.0):
     inner = int(np.sum(draws.size[:i] > 1))
     if draws.size[i] == 1:
         return [(i - inner, reach)]
-    if draws.weights.shape[1]:
-        value, h = float(draws.weights[inner] @ x), draws.h[0]
+    if draws.split_weights.shape[1]:
+        value, h = float(draws.split_weights[inner] @ x), draws.h[0]
     else:
         value, h = float(x[draws.feature[inner]]), draws.h[draws.feature[inner]]
     distance = value - draws.threshold[inner]
@@ -193,7 +193,7 @@ def repeated(one, n):
         n_draws=n,
         node_offset=np.arange(n + 1) * len(one.size),
         **{name: np.tile(getattr(one, name), n) for name in ("size", "feature", "threshold")},
-        weights=np.tile(one.weights, (n, 1)),
+        split_weights=np.tile(one.split_weights, (n, 1)),
         leaf=np.tile(one.leaf, (n, 1)),
         **{
             name: np.broadcast_to(getattr(one, name), shape).copy()
@@ -219,7 +219,7 @@ def test_feature_inclusion_of_roots_and_of_oblique_trees():
     roots = fake_posterior(0, n_leaves=np.ones((2, 5), int))
     assert (roots.feature_inclusion() == 0).all()
     oblique = fake_posterior(0, n_chains=1, n_draws=1, n_leaves=np.array([[3]]), oblique=True)
-    expected = oblique.draws.weights.mean(axis=0)
+    expected = oblique.draws.split_weights.mean(axis=0)
     np.testing.assert_allclose(oblique.feature_inclusion()[[0, 1, 2, 4]], expected)
 
 

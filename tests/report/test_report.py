@@ -14,7 +14,7 @@ import pytest
 from hamiltree.inputs.encoding import Column, Encoding
 from hamiltree.inputs.tables import TableError
 from hamiltree.posterior import Posterior
-from hamiltree.posterior.words import finding, percent, share_of_trees, summary_sentence
+from hamiltree.posterior.describe import finding, percent, share_of_trees, summary_sentence
 from hamiltree.report import report_html
 from hamiltree.report.contents import contents, included
 from hamiltree.utils.json_text import json_text

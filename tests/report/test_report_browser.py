@@ -370,6 +370,6 @@ def test_many_classes_and_weighted_sums_stay_small(tmp_path, seed):
     posterior = fake_posterior(
         seed, n_chains=4, n_draws=500, n_classes=5, oblique=True, n_leaves=np.full((4, 500), 40)
     )
-    assert posterior.draws.weights.shape[1] == P
+    assert posterior.draws.split_weights.shape[1] == P
     path = write_report(posterior, tmp_path / "report.html", n_draws=2000)
     assert path.stat().st_size < 3_000_000

@@ -96,7 +96,7 @@ def summarise(draws: Draws) -> Sampled:
     if draws.feature.size == 0:
         feature0 = threshold = np.full(len(labels), np.nan)
     else:
-        uses0 = draws.weights[:, 0] if draws.weights.shape[1] else draws.feature == 0
+        uses0 = draws.split_weights[:, 0] if draws.split_weights.shape[1] else draws.feature == 0
         feature0 = np.where(has_split, np.asarray(uses0, float)[root], np.nan)
         threshold = np.where(has_split, draws.threshold[root], np.nan)
     square = (draws.n_chains, draws.n_draws)

@@ -8,7 +8,7 @@ import numpy as np
 
 from hamiltree.core.hard.moves import HardModel, HardState, log_marginal, settle
 from hamiltree.core.hard.shapes import log_tree_prior
-from hamiltree.core.predict import forest_of, tree_predictions
+from hamiltree.core.predict import tree_predictions
 from hamiltree.methods.base import Configuration
 from hamiltree.posterior.draws import Draws, RunInfo
 from hamiltree.run import Problem, sample
@@ -98,7 +98,7 @@ def labels_by_chain(toy: Toy, draws: Draws) -> list[list[Label]]:
 
 def at_rows(toy: Toy, draws: Draws) -> dict[str, np.ndarray]:
     """[chain, draw] of every functional of ``Toy.means``, routed by the library."""
-    forest = forest_of(draws)
+    forest = draws.forest
     if toy.n_classes:
         counts = draws.leaf + np.array(toy.leaves.class_prior)
         values = np.ascontiguousarray(counts[:, :1] / counts.sum(axis=1, keepdims=True))

@@ -96,7 +96,7 @@ def assert_prior(
         else:
             marginal = stats.beta(PRIOR.weight, 2 * PRIOR.weight)
             for f in range(3):
-                weight = draws.weights[rule, f]
+                weight = draws.split_weights[rule, f]
                 assert kolmogorov(weight, marginal.cdf, level=level).ok, (which, f)
     if method == "hmc-df":
         exists = places["forked"][0]

@@ -169,7 +169,7 @@ def prediction(
         draws.size[a:b].tolist(),
         draws.feature[split].tolist(),
         draws.threshold[split].tolist(),
-        draws.weights[split],
+        draws.split_weights[split],
     )
     h = softness(draws, t, 2)
     weight = phi(tree, new, h if case.method == "hmc-df" else float(h[0]))[0]

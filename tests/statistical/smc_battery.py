@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from hamiltree.core.predict import forest_of, most_likely_leaf
+from hamiltree.core.predict import most_likely_leaf
 from hamiltree.methods import SMC
 from hamiltree.methods.base import Configuration
 from hamiltree.run import Problem, sample
@@ -47,7 +47,7 @@ def run_islands(problem: TinyProblem, seed: int, islands: int, particles: int, *
 
 def partitions_of(problem: TinyProblem, draws) -> np.ndarray:
     """[tree, row]; the first row that shares a row's leaf, which names the partition."""
-    forest = forest_of(draws)
+    forest = draws.forest
     leaf = most_likely_leaf(forest, np.ascontiguousarray(problem.X.T), 1)
     return (leaf[:, :, None] == leaf[:, None, :]).argmax(axis=2)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hamiltree.core.predict import forest_of, tree_predictions
+from hamiltree.core.predict import tree_predictions
 from hamiltree.posterior.draws import Draws
 from hamiltree.run import Problem, sample
 
@@ -32,7 +32,7 @@ def problem() -> Problem:
 
 
 def functionals(draws: Draws) -> dict[str, np.ndarray]:
-    forest = forest_of(draws)
+    forest = draws.forest
     counts = draws.leaf + np.array(SHARED["class_prior"])
     places = np.random.default_rng(7).random((3, 20))
     values = tree_predictions(forest, counts / counts.sum(axis=1, keepdims=True), places)

@@ -58,7 +58,7 @@ def fake_draws(
         size=np.concatenate(trees).astype(np.int32),
         feature=(np.full(splits, -1) if oblique else rng.integers(0, P, splits)).astype(np.int32),
         threshold=rng.uniform(size=splits),
-        weights=rng.dirichlet(np.ones(P), size=splits) if oblique else np.empty((splits, 0)),
+        split_weights=rng.dirichlet(np.ones(P), size=splits) if oblique else np.empty((splits, 0)),
         leaf=counts if n_classes else rng.normal(size=(leaves, 1)),
         h=np.full(P, h),
         n_leaves=np.asarray(n_leaves, dtype=np.int64),
@@ -122,7 +122,7 @@ def fake_posterior(seed: int = 0, *, n_training: int = 0, **options: object) -> 
     """``n_training`` rows of training data, unless that is 0."""
     draws = fake_draws(seed, **options)  # type: ignore[arg-type]
     n_classes = draws.leaf.shape[1] if np.isnan(draws.sigma).all() else 0
-    method = "hmc-dfi" if draws.weights.shape[1] else "hmc-df"
+    method = "hmc-dfi" if draws.split_weights.shape[1] else "hmc-df"
     return Posterior(
         draws,
         fake_info(draws.n_chains, draws.n_draws),

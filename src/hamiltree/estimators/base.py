@@ -166,7 +166,7 @@ class BayesianTree(EstimatorParameters, ABC):
         whose splits use every column.
         """
         check_is_fitted(self)
-        if self.posterior_.draws.weights.shape[1]:
+        if self.posterior_.draws.split_weights.shape[1]:
             raise AttributeError(
                 "every split of hmc-dfi uses all columns, with weights barely sharper than their "
                 "prior: use sklearn.inspection.permutation_importance"

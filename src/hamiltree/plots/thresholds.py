@@ -29,7 +29,7 @@ def plot_thresholds(
     ValueError
         For HMC-DFI, whose thresholds belong to weighted sums of all features.
     """
-    if posterior.draws.weights.shape[1]:
+    if posterior.draws.split_weights.shape[1]:
         raise ValueError("thresholds of hmc-dfi are on weighted sums, not on single features")
     column = column_of(posterior, feature)
     draws, scale = posterior.draws, posterior.preprocessing

@@ -9,30 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..utils.arrays import FloatArray, IntArray
-from .verdict import (
-    RHAT_LIMIT,
-    TARGET_ESS,
-    Evidence,
-    badness,
-    judge_chains,
-    judge_particles,
-    number,
-)
 
 if TYPE_CHECKING:
     from .posterior import Posterior
 
-_ENDED = {
-    "n_draws": "",
-    "target": ", ended when target_rhat was met",
-    "max_draws": ", ended at max_draws",
-    "interrupted": ", interrupted",
+RHAT_GOOD = 1.01
+"""The usual standard for final results: chains at or below it agree well."""
+RHAT_LIMIT = 1.05
+"""Above it a fit warns; in between, the sentence says how to get to 1.01."""
+MIN_DRAWS = 100
+"""Draws a chain below which R-hat itself is too noisy to mean anything."""
+MIN_ESS = 100.0
+"""Effective draws, over all chains, below which posterior means are not to be trusted."""
+TARGET_ESS = 400.0
+"""The same for a run that goes on until R-hat is small: a run that is judged again and again will
+meet a small R-hat by chance, unless it is estimated well (Vehtari et al. 2021 ask for as many)."""
+_NAMES = {
+    "log_posterior": "the log posterior",
+    "n_leaves": "the number of leaves",
+    "depth": "the depth",
+    "sigma": "sigma",
+    "h": "h",
+    "predictions": "the worst monitored prediction",
 }
 
 
@@ -155,63 +159,10 @@ def _worst_of(measured: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return max((rhat for rhat, _ in measured), key=badness), min(ess for _, ess in measured)
 
 
-def summarise(posterior: Posterior) -> str:
-    """The posterior on one screen."""
-    weights, diagnosis = posterior.weights, diagnose(posterior)
-    task = f"{posterior.n_classes} classes" if posterior.n_classes else "regression"
-    counts = np.bincount(posterior.n_leaves.ravel(), weights=weights.ravel())
-    likely = int(counts.argmax())
-    leaves = f"{mean_sd(posterior.n_leaves, weights)}, most often {likely} ({counts[likely]:.0%})"
-    lines = [
-        f"{repr(posterior)[1:-1]}, {task}, {len(posterior.preprocessing.used)} features",
-        f"  leaves         {leaves}",
-        f"  depth          {mean_sd(posterior.depth, weights)}",
-        f"  log posterior  {mean_sd(posterior.log_posterior, weights)}",
-    ]
-    if not posterior.n_classes:
-        lines.append(f"  sigma          {mean_sd(posterior.sigma, weights)}")
-    if (softness := _softness(posterior)) is not None:
-        lines.append(f"  h              {softness}")
-    if posterior.log_evidence is not None:
-        apart = posterior.log_evidence_of_chains
-        islands = "" if apart is None else f" (islands {', '.join(f'{v:.1f}' for v in apart[:8])})"
-        lines.append(f"  log evidence   {posterior.log_evidence:.2f}{islands}")
-    if posterior.acceptance:
-        lines.append(f"  accepted       {accepted_shares(posterior.acceptance)}")
-    if "divergent" in posterior.stats:
-        lines.append(f"  divergences    {diagnosis.n_divergent}")
-    ended = _ENDED[posterior.info.stopped]
-    lines.append(f"  run time       {posterior.info.seconds:.1f} s{ended}")
-    return "\n".join([*lines, diagnosis.sentence])
-
-
-def _softness(posterior: Posterior) -> str | None:
-    """What h was chosen or learned, or that it differs by column; None where it was one number."""
-    h, weights = posterior.draws.h, posterior.weights
-    if posterior.draws.h_learned:
-        if h.shape[1] == 1:
-            return f"{mean_sd(h.reshape(weights.shape), weights)}, learned"
-        h = h.mean(axis=0)
-    chosen = isinstance(posterior.configuration.h, str)
-    how = ", learned" if posterior.draws.h_learned else ", by the data's spacing" if chosen else ""
-    if (h == h[0]).all():
-        return f"{h[0]:.3g}{how}" if chosen else None
-    names = posterior.preprocessing.used_names
-    ends = [f"{h[k]:.3g} ({names[k]})" for k in (h.argmin(), h.argmax())]
-    return f"{' to '.join(ends)}{how}"
-
-
 def accepted_shares(acceptance: Mapping[str, float]) -> str:
     """The accepted share of each move that was proposed, as text."""
     moves = [f"{move} {share:.0%}" for move, share in acceptance.items() if share == share]
     return ", ".join(moves) or "nothing proposed"
-
-
-def mean_sd(values: NDArray[Any], weights: FloatArray) -> str:
-    """Weighted mean and sd as text."""
-    mean = float(np.sum(weights * values))
-    sd = float(np.sqrt(np.sum(weights * (values - mean) ** 2)))
-    return f"{mean:.4g} +- {sd:.2g}"
 
 
 def _effective_particles(posterior: Posterior) -> tuple[float, float]:
@@ -282,3 +233,154 @@ def bulk_ess(draws: FloatArray) -> float:
 
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(array_stats.ess(draws))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that the verdict on chains depends on."""
+
+    n_chains: int
+    n_draws: int
+    """Of each chain."""
+    n_warmup: int | None
+    rhat: dict[str, float]
+    """By quantity; those of ``_NAMES``. Of predictions the worst."""
+    ess: dict[str, float]
+    median_rhat: float
+    median_ess: float
+    stuck: tuple[int, ...]
+    stopped: str
+    target_rhat: float | None
+
+    @property
+    def worst(self) -> str:
+        """The quantity with the largest R-hat."""
+        return max(self.rhat, key=lambda name: badness(self.rhat[name]))
+
+    @property
+    def thinnest(self) -> str:
+        """The quantity with the smallest effective sample size."""
+        return min(self.ess, key=lambda name: np.nan_to_num(self.ess[name], nan=-1.0))
+
+    def within(self, max_rhat: float, min_ess: float) -> bool:
+        """Whether nothing speaks against the chains, by these standards."""
+        return (
+            self.n_draws >= MIN_DRAWS
+            and not self.stuck
+            and bool(self.rhat[self.worst] <= max_rhat)
+            and bool(self.ess[self.thinnest] >= min_ess)
+        )
+
+
+def judge_chains(found: Evidence) -> tuple[bool, str]:
+    """Converged or not, and why; the gravest finding speaks.
+
+    Who asked for more than the usual standard, by ``target_rhat``, is judged by that.
+    """
+    target = found.target_rhat
+    max_rhat, min_ess = RHAT_LIMIT, MIN_ESS
+    if target is not None:
+        max_rhat, min_ess = min(max_rhat, target), TARGET_ESS
+    return found.within(max_rhat, min_ess), _sentence(found, max_rhat, min_ess)
+
+
+def _sentence(found: Evidence, max_rhat: float, min_ess: float) -> str:
+    n_chains, n_draws = found.n_chains, found.n_draws
+    rhat, ess = found.rhat[found.worst], found.ess[found.thinnest]
+    ending, longer = _ending(found), _longer(found, min_ess)
+    evidence = f"R-hat of {_NAMES[found.worst]} is {number(rhat)}"
+    if found.worst == "predictions":
+        evidence += f" (of the median one {number(found.median_rhat)})"
+    who = "The chain" if n_chains == 1 else "The chains"
+    if n_draws < MIN_DRAWS:
+        few = f"{n_draws} draws a chain are far too few"
+        return f"{who} cannot be judged: {few}{ending}; {longer}."
+    if found.stuck:
+        names = ", ".join(str(chain) for chain in found.stuck)
+        are = "Chain {} is" if len(found.stuck) == 1 else "Chains {} are"
+        return f"{are.format(names)} stuck at one tree size ({evidence}){ending}; {longer}."
+    if not rhat <= max_rhat:
+        parts = "The parts of the chain disagree"
+        claim = parts if n_chains == 1 else f"The {n_chains} chains do not agree"
+        return f"{claim}: {evidence}, above {max_rhat:g}{ending}; {longer}."
+    if not ess >= min_ess:
+        return (
+            f"{who} moved too little to tell: the {n_chains * n_draws} draws of "
+            f"{_NAMES[found.thinnest]} are worth {ess:.0f} independent ones, "
+            f"fewer than {min_ess:.0f}{ending}; {longer}."
+        )
+    numbers = (
+        f"every R-hat is at most {number(rhat)}, every effective sample size at least {ess:.0f}"
+    )
+    if n_chains == 1:
+        return (
+            f"The parts of the chain agree ({numbers}){ending}, but one chain cannot show that it "
+            "missed a part of the posterior: use n_chains=4."
+        )
+    if rhat <= RHAT_GOOD:
+        return f"The {n_chains} chains agree well: {numbers}{ending}."
+    return (
+        f"The {n_chains} chains agree: {numbers}{ending}; for an R-hat of at most {RHAT_GOOD}, "
+        f"{longer}."
+    )
+
+
+def _ending(found: Evidence) -> str:
+    """What ended the run, where that was not the number of draws asked for."""
+    target = "the target" if found.target_rhat is None else f"target_rhat={found.target_rhat:g}"
+    if found.stopped == "target":
+        return f", and {target} is met with {found.n_draws} draws a chain"
+    if found.stopped == "max_draws":
+        return f", and max_draws={found.n_draws} came before {target}"
+    if found.stopped == "interrupted":
+        return f", and the run was interrupted at {found.n_draws} draws a chain"
+    return ""
+
+
+def _longer(found: Evidence, min_ess: float) -> str:
+    """Advice that would bring the effective sample size to twice the minimum, within reason."""
+    if found.stopped == "target":
+        return f"set target_rhat={RHAT_GOOD}"
+    limit = "n_draws" if found.target_rhat is None else "max_draws"
+    n_draws, n_warmup, ess = found.n_draws, found.n_warmup, found.ess[found.thinnest]
+    if n_draws < MIN_DRAWS:
+        return f"run longer: n_warmup={max(500, n_warmup or 0)}, {limit}=500"
+    wanted = min_ess / ess if np.isfinite(ess) and ess > 0 else 10.0
+    factor = min(max(2.0, 2 * wanted), 10.0)
+    warmup = _round_up(factor * (n_draws if n_warmup is None else n_warmup))
+    draws = max(500, _round_up(factor * n_draws))
+    return f"run longer: n_warmup={max(500, warmup)}, {limit}={draws}"
+
+
+def judge_particles(shape: tuple[int, ...], effective: float, families: float) -> tuple[bool, str]:
+    """Converged or not, and why, from what weights and families are worth in equal draws."""
+    islands, particles = shape
+    found = (
+        f"The {islands * particles} weighted draws are worth {effective:.0f} equal ones that "
+        f"descend from about {families:.0f} first particles"
+    )
+    if min(effective, families) < MIN_ESS:
+        return False, (
+            f"{found}, and below {MIN_ESS:.0f} of either they are rough (R-hat does not judge "
+            f"particles): use more particles, such as n_draws={_round_up(10 * particles)}, and "
+            "compare the islands' evidence."
+        )
+    return True, (
+        f"{found} (R-hat does not judge particles); trees that no particle tried stay unseen."
+    )
+
+
+def _round_up(n: float) -> int:
+    """To two leading digits."""
+    unit = 10 ** max(0, int(np.floor(np.log10(max(n, 1)))) - 1)
+    return int(np.ceil(n / unit) * unit)
+
+
+def badness(rhat: float) -> float:
+    """For sorting: what could not be computed counts as worst."""
+    return np.inf if np.isnan(rhat) else rhat
+
+
+def number(rhat: float) -> str:
+    """Rounded up, so that a value just above a limit never reads as the limit."""
+    return f"{np.ceil(rhat * 1000) / 1000:.3f}" if np.isfinite(rhat) else str(rhat)

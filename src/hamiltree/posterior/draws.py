@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.forest import Forest
 from ..utils.arrays import FloatArray, IntArray
 
 STOPPED = ("n_draws", "target", "max_draws", "interrupted")
@@ -33,8 +34,8 @@ class Draws:
     """[splits]; index into the used columns, -1 throughout for HMC-DFI."""
     threshold: FloatArray
     """[splits]; on the unit-interval scale."""
-    weights: FloatArray
-    """[splits, p] simplex weights for HMC-DFI, [splits, 0] otherwise."""
+    split_weights: FloatArray
+    """[splits, p] simplex weights of the features for HMC-DFI, [splits, 0] otherwise."""
     leaf: FloatArray
     """[leaves, K]; classification: (soft) class counts. Regression, in standardised units:
     HMC-DF and HMC-DFI K = 1, a draw of the mean; the others K = 2, draws of the mean and of the
@@ -52,6 +53,18 @@ class Draws:
     training rows; NaN for classification."""
     weights_of_draws: FloatArray
     """Sums to 1; uniform for Markov chains."""
+
+    @property
+    def forest(self) -> Forest:
+        """The trees as routing takes them."""
+        return Forest(
+            node_offset=self.node_offset,
+            size=self.size,
+            feature=self.feature,
+            threshold=self.threshold,
+            weights=self.split_weights,
+            h=np.ascontiguousarray(self.h if self.h_learned else self.h[None]),
+        )
 
     @property
     def h_learned(self) -> bool:
@@ -105,7 +118,7 @@ def take(draws: Draws, index: IntArray) -> Draws:
         size=draws.size[nodes],
         feature=draws.feature[splits],
         threshold=draws.threshold[splits],
-        weights=draws.weights[splits],
+        split_weights=draws.split_weights[splits],
         leaf=draws.leaf[leaves],
         h=draws.h[index] if draws.h_learned else draws.h,
         weights_of_draws=np.full((1, len(index)), 1 / len(index)),

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.predict import (
     Forest,
-    forest_of,
     mixture_quantiles,
     most_likely_leaf,
     prediction_moments,
@@ -19,8 +18,8 @@ from ..core.predict import (
 from ..inputs.preprocess import Preprocessing
 from ..methods.base import Configuration
 from ..utils.arrays import FloatArray
-from .consensus import co_leaf
 from .draws import Draws, systematic, take
+from .representative_tree import co_leaf
 from .tree import leaf_values
 
 MEMORY_LIMIT = 4 * 2**30
@@ -276,8 +275,8 @@ class Ensemble:
         n_splits = d.n_leaves.ravel() - 1
         # Every split of a tree counts alike, and every tree counts by its weight alone.
         per_split = np.repeat(self.weights.ravel() / np.maximum(n_splits, 1), n_splits)
-        if d.weights.shape[1]:
-            used: FloatArray = per_split @ d.weights
+        if d.split_weights.shape[1]:
+            used: FloatArray = per_split @ d.split_weights
         else:
             used = np.bincount(d.feature, weights=per_split, minlength=p).astype(np.float64)
         inclusion = np.zeros(len(self.preprocessing.feature_names))
@@ -312,7 +311,7 @@ class Ensemble:
     @property
     def forest(self) -> Forest:
         """The trees as routing takes them."""
-        return forest_of(self.draws)
+        return self.draws.forest
 
     def leaf_values(self) -> FloatArray:
         """[leaves, K] class probabilities, or means in the model's units."""

@@ -13,7 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..inputs.preprocess import Preprocessing
 from ..methods.base import Configuration
 from ..utils.arrays import FloatArray, IntArray
-from .consensus import (
+from .describe import mean_sd, summary
+from .diagnostics import Diagnosis, diagnose
+from .draws import Draws, RunInfo, TrainingData, places, softness
+from .ensemble import Ensemble
+from .files import storage
+from .representative_tree import (
     Shape,
     SplitCensus,
     best_draw,
@@ -21,10 +26,6 @@ from .consensus import (
     representative_draw,
     shape_text,
 )
-from .diagnostics import Diagnosis, diagnose, mean_sd, summarise
-from .draws import Draws, RunInfo, TrainingData, places, softness
-from .ensemble import Ensemble
-from .files import storage
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ class Posterior(Ensemble):
 
     def summary(self) -> str:
         """The posterior on one screen."""
-        return summarise(self)
+        return summary(self)
 
     def to_datatree(self, *, pointwise: bool = True) -> xarray.DataTree:
         """A ``DataTree`` that ArviZ understands; see docs/plots.md for its groups.
@@ -308,7 +309,7 @@ class Posterior(Ensemble):
             size=self.draws.size[nodes],
             feature=self.draws.feature[splits],
             threshold=self.draws.threshold[splits],
-            weights=self.draws.weights[splits],
+            weights=self.draws.split_weights[splits],
             leaf=self.draws.leaf[leaves],
             h=softness(self.draws, t, len(self.preprocessing.used)),
             preprocessing=self.preprocessing,

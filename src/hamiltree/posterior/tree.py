@@ -13,9 +13,9 @@ from ..core.predict import Forest, prediction_moments, tree_predictions
 from ..inputs.preprocess import Preprocessing
 from ..methods.base import Method
 from ..utils.arrays import FloatArray
-from .consensus import SplitCensus
 from .draws import TrainingData
 from .leaf_posterior import MeanPosterior, class_intervals, mean_posterior, soft_rows
+from .representative_tree import SplitCensus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,9 +10,9 @@ import numpy as np
 from ..estimators.classifier import INTERVAL_SEED
 from ..inputs.encoding import encoding_of
 from ..posterior import Posterior
+from ..posterior.describe import percent
 from ..posterior.ensemble import Ensemble
 from ..posterior.tree import COVERAGE, Tree
-from ..posterior.words import percent
 from ..utils.arrays import IntArray
 from .inputs import columns_of, inputs_of
 from .pack import bytes_of_a_tree, pack_forest

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..inputs.encoding import Encoding
 from ..posterior import Posterior
-from ..posterior.consensus import shares_of_splits
-from ..posterior.verdict import MIN_ESS, RHAT_LIMIT
+from ..posterior.diagnostics import MIN_ESS, RHAT_LIMIT
+from ..posterior.representative_tree import shares_of_splits
 from ..utils.arrays import FloatArray
 
 BINS = 60
@@ -30,7 +30,7 @@ NAMES = {
 
 def features(posterior: Posterior) -> list[dict[str, Any]]:
     """Share of the trees that use each column, most used first; none for HMC-DFI."""
-    if posterior.draws.weights.shape[1]:
+    if posterior.draws.split_weights.shape[1]:
         return []
     columns = np.arange(len(posterior.preprocessing.used))
     used = (shares_of_splits(posterior.draws, columns) > 0).reshape(*posterior.weights.shape, -1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..inputs.encoding import encoding_of
 from ..posterior import Posterior
-from ..posterior.words import finding
+from ..posterior.describe import finding
 
 
 def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict[str, str]:

@@ -269,9 +269,9 @@ def test_every_wrong_size_is_found(tmp_path, seed):
 @pytest.mark.parametrize(
     "change",
     [
-        {"weights": np.full((1, 4), 0.3)},
-        {"weights": np.array([[2.0, -1.0, 0.0, 0.0]])},
-        {"weights": np.array([[np.nan, 0.0, 0.0, 1.0]])},
+        {"split_weights": np.full((1, 4), 0.3)},
+        {"split_weights": np.array([[2.0, -1.0, 0.0, 0.0]])},
+        {"split_weights": np.array([[np.nan, 0.0, 0.0, 1.0]])},
         {"sigma": np.array([[0.0]])},
         {"sigma": np.array([[np.nan]])},
     ],

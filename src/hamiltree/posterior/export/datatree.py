@@ -133,6 +133,6 @@ def _flat_trees(trees: Ensemble) -> xarray.Dataset:
         "minimum": ("columns", scale.minimum),
         "span": ("columns", scale.span),
     }
-    if draws.weights.shape[1]:
-        variables["weights"] = (("splits", "columns"), draws.weights)
+    if draws.split_weights.shape[1]:
+        variables["weights"] = (("splits", "columns"), draws.split_weights)
     return xarray.Dataset(variables, {"columns": list(scale.used_names), "outputs": outputs})

@@ -83,7 +83,7 @@ def to_onnx(ensemble: Ensemble, *, hard: bool) -> Any:
 
 def _check(ensemble: Ensemble, hard: bool) -> None:
     draws = ensemble.draws
-    if draws.weights.shape[1]:
+    if draws.split_weights.shape[1]:
         raise ValueError(
             "splits of hmc-dfi weigh all features, and ONNX trees look at one: "
             "use a method with splits on one feature"

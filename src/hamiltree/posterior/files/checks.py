@@ -62,13 +62,16 @@ def check_draws(draws: Draws, classification: bool, p: int) -> None:
 
     require(bool(np.isfinite(draws.h).all() and (draws.h >= 0).all()), "h is not a softness")
     require(not draws.h_learned or draws.h.shape[1] in (1, p), "h has the wrong shape")
-    require(draws.weights.shape[1] in (0, p), "weights have the wrong shape")
-    if draws.weights.shape[1] == 0:
+    require(draws.split_weights.shape[1] in (0, p), "weights have the wrong shape")
+    if draws.split_weights.shape[1] == 0:
         inside = (draws.feature >= 0) & (draws.feature < p)
         require(bool(inside.all()), "a feature does not exist")
-    elif len(draws.weights):
-        sums = draws.weights.sum(axis=1)  # NaN and infinities fail here too
-        require(bool((draws.weights >= 0).all() and np.allclose(sums, 1)), "weights are no simplex")
+    elif len(draws.split_weights):
+        sums = draws.split_weights.sum(axis=1)  # NaN and infinities fail here too
+        require(
+            bool((draws.split_weights >= 0).all() and np.allclose(sums, 1)),
+            "weights are no simplex",
+        )
     require(bool(np.isfinite(draws.threshold).all()), "a threshold is not finite")
     require(bool(np.isfinite(draws.leaf).all()), "a leaf is not finite")
     if classification:

@@ -96,7 +96,7 @@ def write(
     metadata = json.dumps(
         {
             "configuration": configuration.to_dict(),
-            "rule_columns": draws.weights.shape[1],
+            "rule_columns": draws.split_weights.shape[1],
             "softnesses": draws.h.shape[1] if draws.h_learned else 0,
             "points": 0 if monitor is None else monitor.shape[2],
             "rows": 0 if training is None else len(training.y),
@@ -115,7 +115,7 @@ def write(
         default=plain,
     )
     layout = LEARNED if draws.h_learned else ARRAYS
-    available = {**vars(preprocessing), **vars(draws)}
+    available = {**vars(preprocessing), **vars(draws), "weights": draws.split_weights}
     if monitor is not None:
         available["monitor"] = monitor
     if training is not None:
@@ -227,6 +227,7 @@ def _parse(file: Any, file_size: int) -> Contents:
         y_sd=float(metadata["y_sd"]),
         dtype=str(metadata.get("dtype", "float64")),
     )
+    arrays["split_weights"] = arrays.pop("weights")  # the file's name for them
     names = {field.name for field in fields(Draws)} & set(arrays)
     draws = Draws(n_chains=chain, n_draws=draw, **{name: arrays[name] for name in names})
     stats = {}

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hamiltree.posterior import Posterior, consensus
+from hamiltree.posterior import Posterior, representative_tree
 from hamiltree.posterior.draws import places, systematic
 
 from ..support.fake_draws import fake_posterior, fake_rows
@@ -60,8 +60,8 @@ def test_certainty_counts_the_trees_with_a_like_split(oblique, seed, rng):
 def test_likes_of_weighted_splits_are_counted_on_samples(seed, monkeypatch):
     post = fake_posterior(seed, n_draws=50, n_training=300, oblique=True)
     exact = post.best_tree().certainty
-    monkeypatch.setattr(consensus, "OBLIQUE_DRAWS", 40)
-    monkeypatch.setattr(consensus, "ROWS_COMPARED", 100)
+    monkeypatch.setattr(representative_tree, "OBLIQUE_DRAWS", 40)
+    monkeypatch.setattr(representative_tree, "ROWS_COMPARED", 100)
     sampled = fake_posterior(seed, n_draws=50, n_training=300, oblique=True).best_tree().certainty
     assert exact.shape == sampled.shape
     np.testing.assert_allclose(np.round(sampled * 40), sampled * 40)  # shares of 40 draws
@@ -136,7 +136,7 @@ def test_similarity_is_the_chance_of_one_leaf(h, seed, rng):
             size=chosen.draws.size[nodes],
             feature=chosen.draws.feature[splits],
             threshold=chosen.draws.threshold[splits],
-            weights=chosen.draws.weights[splits],
+            weights=chosen.draws.split_weights[splits],
             leaf=chosen.draws.leaf[places(chosen.draws, t)[2]],
         )
         phi = tree.reach(X)
@@ -146,7 +146,7 @@ def test_similarity_is_the_chance_of_one_leaf(h, seed, rng):
 
 def test_shares_of_splits(seed):
     post = fake_posterior(seed, n_draws=20)
-    shares = consensus.shares_of_splits(post.draws, np.array([2, 0]))
+    shares = representative_tree.shares_of_splits(post.draws, np.array([2, 0]))
     for t, tree in enumerate(all_trees(post)):
         n = max(len(tree.feature), 1)
         assert shares[t].tolist() == [np.sum(tree.feature == 2) / n, np.sum(tree.feature == 0) / n]

@@ -52,12 +52,12 @@ class SplitCensus:
 
     def __init__(self, draws: Draws, columns: FloatArray) -> None:
         weights = draws.weights_of_draws.ravel()
-        self._oblique = draws.weights.shape[1] > 0
+        self._oblique = draws.split_weights.shape[1] > 0
         if self._oblique:
             chosen = evenly(weights.size, OBLIQUE_DRAWS)
             draws, weights = take(draws, chosen), weights[chosen]
             self._columns = columns[:, evenly(columns.shape[1], ROWS_COMPARED)]
-            self._sides = self._side(draws.weights, draws.threshold)
+            self._sides = self._side(draws.split_weights, draws.threshold)
         else:
             self._columns = np.sort(columns, axis=1)
             self._feature = draws.feature
