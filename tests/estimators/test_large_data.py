@@ -61,7 +61,7 @@ def test_rows_go_at_predict_where_they_went_at_fit(h, rng, tmp_path):
     if h > 0.0:
         return
     columns = posterior.preprocessing.to_unit(X)
-    leaf = most_likely_leaf(posterior.forest, columns, 1)
+    leaf = most_likely_leaf(posterior.draws.forest, columns, 1)
     first = (posterior.draws.node_offset[:-1] + np.arange(len(leaf))) // 2
     for tree in range(len(leaf)):
         n_leaves = int(posterior.n_leaves.ravel()[tree])

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
 from hamiltree.cli import app
+from hamiltree.posterior.predictions import values_of_leaves
 from hamiltree.samplers.softness import LARGEST, SHARE_OF_GAP, SMALLEST, auto_softness
 
 from ..support.configuring import parameters
@@ -135,7 +136,7 @@ def splits_of(node):
 def naive_prediction(posterior, x):
     """Each draw's prediction at one row of unit-scale values, by its own h."""
     out = []
-    values = posterior.leaf_values()
+    values = values_of_leaves(posterior)
     for t in range(posterior.weights.size):
         tree = posterior.tree(t // posterior.n_draws, t % posterior.n_draws)
         first_leaf = (posterior.draws.node_offset[t] + t) // 2

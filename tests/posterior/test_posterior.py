@@ -11,8 +11,7 @@ import pytest
 from scipy import stats
 
 from hamiltree.core.predict import most_likely_leaf
-from hamiltree.posterior import Posterior
-from hamiltree.posterior import ensemble as ensemble_module
+from hamiltree.posterior import Posterior, predictions
 
 from ..support.fake_draws import P, fake_draws, fake_posterior, fake_rows
 
@@ -98,7 +97,7 @@ def test_a_row_at_the_threshold_of_a_hard_split_goes_left():
     )
     columns = np.zeros((P, 3))
     columns[1] = [0.5, np.nextafter(0.5, 1), 0.4]
-    forest = Posterior(draws, post.info, post.preprocessing, post.configuration).forest
+    forest = draws.forest
     assert most_likely_leaf(forest, columns).tolist() == [[0, 1, 0]]
 
 
@@ -234,7 +233,7 @@ def test_classification_has_no_sigma():
 
 def test_too_large_a_result_is_refused_with_advice(monkeypatch):
     post = fake_posterior(0)
-    monkeypatch.setattr(ensemble_module, "MEMORY_LIMIT", 10 * 100 * 3 * 8 - 1)
+    monkeypatch.setattr(predictions, "MEMORY_LIMIT", 10 * 100 * 3 * 8 - 1)
     with pytest.raises(ValueError, match="use predict_mean"):
         post.predict_draws(fake_rows(100))
     post.predict_draws(fake_rows(99))
@@ -244,7 +243,7 @@ def test_pieces_change_nothing(monkeypatch, seed):
     post = fake_posterior(seed, n_classes=0)
     X = fake_rows(50, seed)
     whole = post.predict_quantiles(X, [0.1, 0.9])
-    monkeypatch.setattr(ensemble_module, "SCRATCH", 10 * 2 * 8 * 7)  # 7 rows a piece
+    monkeypatch.setattr(predictions, "SCRATCH", 10 * 2 * 8 * 7)  # 7 rows a piece
     np.testing.assert_allclose(post.predict_quantiles(X, [0.1, 0.9]), whole, rtol=1e-12)
     assert post.sample_predictive(X, seed).shape == (2, 5, 50)
 
@@ -281,3 +280,18 @@ def test_no_rows(seed):
     post = fake_posterior(seed)
     assert post.predict_mean(fake_rows(0)).shape == (0, 3)
     assert post.predict_draws(fake_rows(0)).shape == (2, 5, 0, 3)
+
+
+def test_taken_draws_are_a_posterior(seed, tmp_path):
+    post = fake_posterior(seed, n_training=8).monitored_at(fake_rows(3))
+    taken = post.taken([3, 3, 0])
+    assert taken.monitor is None
+    assert not taken.stats
+    assert taken.training is post.training
+    assert taken.predict_draws(fake_rows(5))[0].tolist() == [
+        post.predict_draws(fake_rows(5)).reshape(-1, 5, post.n_classes)[t].tolist()
+        for t in (3, 3, 0)
+    ]
+    taken.save(tmp_path / "taken.nc")
+    again = Posterior.load(tmp_path / "taken.nc").tree(0, 2)
+    assert again.threshold.tolist() == post.tree(0, 0).threshold.tolist()

@@ -50,7 +50,7 @@ def leaf_mean_predictions(posterior: Posterior, split: Split, X: FloatArray) -> 
     The classical methods integrate the means out, so that a tree has them, not draws of them.
     """
     to_unit, user = posterior.preprocessing.to_unit, posterior.preprocessing.y_to_user
-    forest = posterior.forest
+    forest = posterior.draws.forest
     n_trees, most = posterior.weights.size, int(posterior.n_leaves.max())
     first = most * np.arange(n_trees)[:, None]
     leaf = first + most_likely_leaf(forest, to_unit(split.X), 1)
@@ -162,7 +162,7 @@ def log_density(posterior: Posterior, X: FloatArray, y: NDArray[Any]) -> FloatAr
     if own.shape[1] == 0:
         sd = posterior.sigma.reshape(-1, 1)
     else:
-        in_model = tree_predictions(posterior.forest, own, columns, 1)[..., 0]
+        in_model = tree_predictions(posterior.draws.forest, own, columns, 1)[..., 0]
         sd = posterior.preprocessing.sd_to_user(in_model)
     with np.errstate(divide="ignore"):  # particles may have no weight at all
         log_weights = np.log(posterior.weights.reshape(-1, 1))

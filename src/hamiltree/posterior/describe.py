@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..utils.arrays import FloatArray
 from .diagnostics import accepted_shares
+from .draws import RunInfo
 from .representative_tree import shares_of_splits
 
 if TYPE_CHECKING:
@@ -131,3 +132,23 @@ def mean_sd(values: NDArray[Any], weights: FloatArray) -> str:
     mean = float(np.sum(weights * values))
     sd = float(np.sqrt(np.sum(weights * (values - mean) ** 2)))
     return f"{mean:.4g} +- {sd:.2g}"
+
+
+def acceptance_table(info: RunInfo) -> str:
+    """Accepted share by move, in warm-up and in sampling."""
+    phases = info.acceptance
+    lines = [f"{'move':<16}" + "".join(f"{phase:>22}" for phase in phases)]
+    for move in dict.fromkeys(move for moves in phases.values() for move in moves):
+        line = f"{move:<16}"
+        for moves in phases.values():
+            accepted, proposed = moves.get(move, (np.zeros(1), np.zeros(1)))
+            share = accepted_share(accepted, proposed)
+            percent = "-" if np.isnan(share) else f"{share:.1%}"
+            line += f"{f'{percent} of {int(proposed.sum())}':>22}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def accepted_share(accepted: NDArray[Any], proposed: NDArray[Any]) -> float:
+    total = int(np.sum(proposed))
+    return float(np.sum(accepted)) / total if total else float("nan")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from ..inputs.preprocess import Preprocessing
 from ..methods.base import Configuration
 from ..utils.arrays import FloatArray, IntArray
-from .describe import mean_sd, summary
-from .diagnostics import Diagnosis, diagnose
-from .draws import Draws, RunInfo, TrainingData, places, softness
-from .ensemble import Ensemble
+from . import predictions
+from .describe import acceptance_table, accepted_share, mean_sd, summary
+from .diagnostics import diagnose
+from .draws import Draws, RunInfo, TrainingData, places, softness, systematic, take
 from .files import storage
 from .representative_tree import (
     Shape,
     SplitCensus,
     best_draw,
+    feature_inclusion,
     likeliest_shapes,
     representative_draw,
     shape_text,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-class Posterior(Ensemble):
+class Posterior:
     """Sampled trees with their weights, and what was recorded at each draw.
 
     Arrays over draws have shape [chain, draw]. Rows go in, and predictions come out, in the
@@ -62,13 +64,40 @@ class Posterior(Ensemble):
         provenance: Mapping[str, Any] | None = None,
         training: TrainingData | None = None,
     ) -> None:
-        super().__init__(draws, preprocessing, configuration)
+        self.draws = draws
+        self.preprocessing = preprocessing
+        self.configuration = configuration
         self.info = info
         self.monitor = monitor
         self.provenance = dict(provenance or {})
         self.training = training
 
     # ------------------------------------------------------------------ what was recorded
+
+    @property
+    def n_chains(self) -> int:
+        return self.draws.n_chains
+
+    @property
+    def n_draws(self) -> int:
+        """Draws a chain."""
+        return self.draws.n_draws
+
+    @property
+    def n_classes(self) -> int:
+        """0 for regression."""
+        classes = self.preprocessing.classes
+        return 0 if classes is None else len(classes)
+
+    @property
+    def weights(self) -> FloatArray:
+        """Sum to 1; uniform for Markov chains."""
+        return self.draws.weights_of_draws
+
+    @property
+    def weighted(self) -> bool:
+        """Whether some draws count more than others."""
+        return not np.allclose(self.weights, 1 / self.weights.size, rtol=1e-6)
 
     @property
     def n_leaves(self) -> IntArray:
@@ -91,7 +120,7 @@ class Posterior(Ensemble):
     @property
     def sigma(self) -> FloatArray:
         """Standard deviation of the noise, in the user's units; regression only."""
-        return self.preprocessing.sd_to_user(self._noise_sd())
+        return self.preprocessing.sd_to_user(predictions.noise_sd(self))
 
     @property
     def h(self) -> FloatArray:
@@ -128,21 +157,11 @@ class Posterior(Ensemble):
     def acceptance(self) -> dict[str, float]:
         """Accepted share of the proposals after warm-up by move; NaN if never proposed."""
         moves = self.info.acceptance.get("sampling", {})
-        return {move: _share(*counts) for move, counts in moves.items()}
+        return {move: accepted_share(*counts) for move, counts in moves.items()}
 
     def acceptance_table(self) -> str:
         """Accepted share by move, in warm-up and in sampling, as text."""
-        phases = self.info.acceptance
-        lines = [f"{'move':<16}" + "".join(f"{phase:>22}" for phase in phases)]
-        for move in dict.fromkeys(move for moves in phases.values() for move in moves):
-            line = f"{move:<16}"
-            for moves in phases.values():
-                accepted, proposed = moves.get(move, (np.zeros(1), np.zeros(1)))
-                share = _share(accepted, proposed)
-                percent = "-" if np.isnan(share) else f"{share:.1%}"
-                line += f"{f'{percent} of {int(proposed.sum())}':>22}"
-            lines.append(line)
-        return "\n".join(lines)
+        return acceptance_table(self.info)
 
     def tree(self, chain: int, draw: int) -> Tree:
         """The tree of one draw; negative numbers count from the end."""
@@ -150,6 +169,37 @@ class Posterior(Ensemble):
             if not -length <= index < length:
                 raise IndexError(f"{name} {index} is out of range: there are {length}")
         return self._tree((chain % self.n_chains) * self.n_draws + draw % self.n_draws)
+
+    # ------------------------------------------------------------------ predictions
+
+    # Functions of a posterior: as attributes of the class they are its methods.
+    predict_mean = predictions.predict_mean
+    predict_mean_std = predictions.predict_mean_std
+    predict_draws = predictions.predict_draws
+    predict_single_trees = predictions.predict_single_trees
+    predict_quantiles = predictions.predict_quantiles
+    predict_probability_quantiles = predictions.predict_probability_quantiles
+    sample_predictive = predictions.sample_predictive
+    pointwise_log_likelihood = predictions.pointwise_log_likelihood
+    similarity = predictions.similarity
+    feature_inclusion = feature_inclusion
+
+    def taken(self, index: ArrayLike) -> Posterior:
+        """The trees of these numbers (chain * n_draws + draw), with equal weights, as one chain.
+
+        Without what was recorded of the chains: statistics, acceptance, evidence, monitor.
+        """
+        draws = take(self.draws, np.asarray(index, dtype=np.int64))
+        info = replace(self.info, acceptance={}, stats={}, log_evidence=None)
+        return self._with(draws=draws, info=info, monitor=None)
+
+    def equally_weighted(self, most: int | None = None) -> Posterior:
+        """The trees as one chain of equal weights, evenly spaced, at most ``most`` of them.
+
+        Trees of a weighted posterior are repeated, or left out, by their weights.
+        """
+        n = self.weights.size if most is None else min(most, self.weights.size)
+        return self.taken(systematic(self.weights, n))
 
     # ------------------------------------------------------------------ one tree to read
 
@@ -174,7 +224,8 @@ class Posterior(Ensemble):
             If the training data were left out of the posterior.
         """
         columns = self.preprocessing.to_unit(self.data("representative_tree").X)
-        return self._tree(representative_draw(self, columns)).settled()
+        values = predictions.values_of_leaves(self)
+        return self._tree(representative_draw(self, values, columns)).settled()
 
     def shapes(self, n: int = 5) -> list[Shape]:
         """The ``n`` most probable shapes of tree, likeliest first, each with its best tree.
@@ -202,10 +253,7 @@ class Posterior(Ensemble):
 
         It predicts and diagnoses the same; what needs the rows says so.
         """
-        return Posterior(
-            self.draws, self.info, self.preprocessing, self.configuration,
-            monitor=self.monitor, provenance=self.provenance,
-        )  # fmt: skip
+        return self._with(training=None)
 
     def monitored_at(self, X: ArrayLike, *, n_jobs: int | None = None) -> Posterior:
         """A copy that keeps its predictions at the rows ``X`` for ``diagnose``.
@@ -213,28 +261,19 @@ class Posterior(Ensemble):
         A row's prediction is its mean, or the probability of the class that is likeliest there
         over all draws. Twenty rows are plenty.
         """
-        predictions = self.predict_draws(X, n_jobs=n_jobs)
+        predicted = self.predict_draws(X, n_jobs=n_jobs)
         if self.n_classes:
-            over_draws = np.einsum("cd,cdrk->rk", self.weights, predictions)
+            over_draws = np.einsum("cd,cdrk->rk", self.weights, predicted)
             likeliest = over_draws.argmax(axis=1)
-            predictions = np.take_along_axis(predictions, likeliest[None, None, :, None], axis=3)[
+            predicted = np.take_along_axis(predicted, likeliest[None, None, :, None], axis=3)[
                 ..., 0
             ]
-        return Posterior(
-            self.draws, self.info, self.preprocessing, self.configuration,
-            monitor=np.ascontiguousarray(predictions), provenance=self.provenance,
-            training=self.training,
-        )  # fmt: skip
+        return self._with(monitor=np.ascontiguousarray(predicted))
 
     # ------------------------------------------------------------------ for people and files
 
-    def diagnose(self) -> Diagnosis:
-        """Do the chains agree? See ``Diagnosis``."""
-        return diagnose(self)
-
-    def summary(self) -> str:
-        """The posterior on one screen."""
-        return summary(self)
+    diagnose = diagnose
+    summary = summary
 
     def to_datatree(self, *, pointwise: bool = True) -> xarray.DataTree:
         """A ``DataTree`` that ArviZ understands; see docs/plots.md for its groups.
@@ -289,11 +328,7 @@ class Posterior(Ensemble):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Posterior:
         """Read what ``save`` wrote; the file is checked and nothing in it is run."""
-        contents = storage.read(path)
-        return cls(
-            contents.draws, contents.info, contents.preprocessing, contents.configuration,
-            monitor=contents.monitor, provenance=contents.provenance, training=contents.training,
-        )  # fmt: skip
+        return cls(**vars(storage.read(path)))
 
     def __repr__(self) -> str:
         method = self.configuration.method.name.upper()
@@ -301,6 +336,11 @@ class Posterior(Ensemble):
         return (
             f"<Posterior of {method} trees: {size}, {mean_sd(self.n_leaves, self.weights)} leaves>"
         )
+
+    def _with(self, **parts: Any) -> Posterior:
+        """A copy with other parts in their place."""
+        names = (field.name for field in fields(storage.Contents))
+        return Posterior(**{name: getattr(self, name) for name in names} | parts)
 
     def _tree(self, t: int) -> Tree:
         """Tree number t of all chains together."""
@@ -324,8 +364,3 @@ class Posterior(Ensemble):
         if self.training is None:
             return None
         return SplitCensus(self.draws, self.preprocessing.to_unit(self.training.X))
-
-
-def _share(accepted: NDArray[Any], proposed: NDArray[Any]) -> float:
-    total = int(np.sum(proposed))
-    return float(np.sum(accepted)) / total if total else float("nan")

@@ -103,7 +103,7 @@ def best_draw(posterior: Posterior) -> int:
     return int(posterior.log_posterior.argmax())
 
 
-def representative_draw(posterior: Posterior, columns: FloatArray) -> int:
+def representative_draw(posterior: Posterior, values: FloatArray, columns: FloatArray) -> int:
     """Number of the draw that predicts the rows most like all others do.
 
     Over all draws s, the weighted mean of the squared distance between the predictions of t and s
@@ -111,7 +111,7 @@ def representative_draw(posterior: Posterior, columns: FloatArray) -> int:
     mean is the one sought, and no pairs need be compared.
     """
     rows = np.ascontiguousarray(columns[:, evenly(columns.shape[1], ROWS_COMPARED)])
-    predictions = tree_predictions(posterior.forest, posterior.leaf_values(), rows)
+    predictions = tree_predictions(posterior.draws.forest, values, rows)
     weights = posterior.weights.ravel()
     mean = np.tensordot(weights, predictions, axes=1)
     predictions -= mean
@@ -133,6 +133,29 @@ def shares_of_splits(draws: Draws, columns: IntArray) -> FloatArray:
     ]
     shares: FloatArray = np.stack(counts, axis=1) / np.maximum(n_splits, 1)[:, None]
     return shares
+
+
+def feature_inclusion(posterior: Posterior) -> FloatArray:
+    """Share of the splits that use each input column, [column]; sums to 1.
+
+    The share is taken tree by tree and averaged with the weights of the draws over the trees
+    that split at all; all zeros where none does. Constant columns get 0.
+
+    For HMC-DFI it is the mean weight of a column in the rules. Those weights are barely
+    sharper than their prior: do not read them as importance.
+    """
+    d, p = posterior.draws, len(posterior.preprocessing.used)
+    n_splits = d.n_leaves.ravel() - 1
+    # Every split of a tree counts alike, and every tree counts by its weight alone.
+    per_split = np.repeat(posterior.weights.ravel() / np.maximum(n_splits, 1), n_splits)
+    if d.split_weights.shape[1]:
+        used: FloatArray = per_split @ d.split_weights
+    else:
+        used = np.bincount(d.feature, weights=per_split, minlength=p).astype(np.float64)
+    inclusion = np.zeros(len(posterior.preprocessing.feature_names))
+    total = used.sum()
+    inclusion[posterior.preprocessing.used] = used / total if total > 0 else 0.0
+    return inclusion
 
 
 def co_leaf(forest: Forest, weights: FloatArray, columns: FloatArray) -> FloatArray:

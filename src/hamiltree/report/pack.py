@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..posterior import Posterior
-from ..posterior.ensemble import Ensemble
 from ..posterior.tree import Tree
 from ..utils.arrays import FloatArray
 
 
 def pack_forest(
-    drawn: Ensemble, draws: Sequence[Tree], featured: Sequence[Tree], sampled: FloatArray | None
+    drawn: Posterior, draws: Sequence[Tree], featured: Sequence[Tree], sampled: FloatArray | None
 ) -> dict[str, Any]:
     """The draws of the page, then the trees to read.
 

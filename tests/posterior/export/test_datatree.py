@@ -13,8 +13,7 @@ from cycler import cycler
 from scipy import stats
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
-from hamiltree.posterior import Posterior
-from hamiltree.posterior import ensemble as ensemble_module
+from hamiltree.posterior import Posterior, predictions
 
 from ...reference.stats import standard_error
 from ...support.fake_draws import fake_posterior, fake_rows
@@ -72,7 +71,7 @@ def test_groups_that_need_training_data_are_left_out(seed):
 
 def test_too_large_groups_are_refused(seed, monkeypatch):
     post = fake_posterior(seed, n_training=12)
-    monkeypatch.setattr(ensemble_module, "MEMORY_LIMIT", 10 * 12 * 8 - 1)
+    monkeypatch.setattr(predictions, "MEMORY_LIMIT", 10 * 12 * 8 - 1)
     with pytest.raises(ValueError, match="GiB"):
         post.to_datatree()
     post.to_datatree(pointwise=False)
@@ -83,7 +82,7 @@ def test_likelihood_of_classes_is_that_of_the_drawn_probabilities(h, seed):
     post = fake_posterior(seed, n_training=15, h=h)
     y = post.preprocessing.classes[post.training.y]
     got = post.pointwise_log_likelihood(post.training.X, y, 5)
-    drawn = post.sampled_probabilities(np.random.default_rng(5))
+    drawn = predictions.sampled_probabilities(post, np.random.default_rng(5))
     p = all_probabilities(post, drawn, post.training.X)
     for row, code in enumerate(post.training.y):
         np.testing.assert_allclose(got[:, :, row], np.log(p[:, :, row, code]), rtol=1e-9)
@@ -110,7 +109,7 @@ def test_pieces_change_nothing(seed, monkeypatch):
     post = fake_posterior(seed, n_training=15)
     y = post.preprocessing.classes[post.training.y]
     whole = post.pointwise_log_likelihood(post.training.X, y, 5)
-    monkeypatch.setattr(ensemble_module, "SCRATCH", 10 * 8 * 5 * 4)
+    monkeypatch.setattr(predictions, "SCRATCH", 10 * 8 * 5 * 4)
     np.testing.assert_allclose(
         post.pointwise_log_likelihood(post.training.X, y, 5), whole, rtol=1e-12
     )

@@ -10,7 +10,6 @@ import xarray
 
 from ...utils.files import library_version
 from ...utils.json_text import plain
-from ..ensemble import Ensemble
 
 if TYPE_CHECKING:
     from ..posterior import Posterior
@@ -33,7 +32,7 @@ def to_datatree(posterior: Posterior, *, pointwise: bool) -> xarray.DataTree:
     the attribute ``resampled`` says, and what was recorded of single particles stays behind.
     """
     weighted = posterior.weighted
-    trees: Ensemble = posterior.equally_weighted() if weighted else posterior
+    trees = posterior.equally_weighted() if weighted else posterior
     groups = {
         "posterior": _quantities(posterior, trees, weighted),
         "sample_stats": _sample_stats(posterior, trees, weighted),
@@ -53,11 +52,11 @@ def to_datatree(posterior: Posterior, *, pointwise: bool) -> xarray.DataTree:
     return tree
 
 
-def _coordinates(trees: Ensemble) -> dict[str, Any]:
+def _coordinates(trees: Posterior) -> dict[str, Any]:
     return {"chain": np.arange(trees.n_chains), "draw": np.arange(trees.n_draws)}
 
 
-def _quantities(posterior: Posterior, trees: Ensemble, weighted: bool) -> xarray.Dataset:
+def _quantities(posterior: Posterior, trees: Posterior, weighted: bool) -> xarray.Dataset:
     """What has the same meaning in every draw, whatever the size of its tree."""
     draws = trees.draws
     quantities: dict[str, Any] = {
@@ -77,7 +76,7 @@ def _quantities(posterior: Posterior, trees: Ensemble, weighted: bool) -> xarray
     return xarray.Dataset(quantities, coordinates)
 
 
-def _sample_stats(posterior: Posterior, trees: Ensemble, weighted: bool) -> xarray.Dataset:
+def _sample_stats(posterior: Posterior, trees: Posterior, weighted: bool) -> xarray.Dataset:
     stats: dict[str, Any] = {
         "lp": (DRAW, trees.draws.log_posterior),
         "log_likelihood": (DRAW, trees.draws.log_likelihood),
@@ -90,7 +89,7 @@ def _sample_stats(posterior: Posterior, trees: Ensemble, weighted: bool) -> xarr
 
 
 def _about_rows(
-    posterior: Posterior, trees: Ensemble, pointwise: bool
+    posterior: Posterior, trees: Posterior, pointwise: bool
 ) -> dict[str, xarray.Dataset]:
     training = posterior.data("to_datatree")
     classes = posterior.preprocessing.classes
@@ -114,7 +113,7 @@ def _about_rows(
     return groups
 
 
-def _flat_trees(trees: Ensemble) -> xarray.Dataset:
+def _flat_trees(trees: Posterior) -> xarray.Dataset:
     """The arrays of ``Draws``, under their names; trees are numbered chain * n_draws + draw."""
     draws, scale = trees.draws, trees.preprocessing
     outputs = ["mean", "sd"][: draws.leaf.shape[1]]

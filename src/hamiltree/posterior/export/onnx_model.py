@@ -13,14 +13,15 @@ import numpy as np
 
 from ...inputs.preprocess import FAR
 from ...utils.arrays import FloatArray, IntArray
+from ..predictions import values_of_leaves
 
 if TYPE_CHECKING:
-    from ..ensemble import Ensemble
+    from ..posterior import Posterior
 
 OPSET, ML_OPSET = 17, 3  # the first ML opset whose trees compare in float64
 
 
-def to_onnx(ensemble: Ensemble, *, hard: bool) -> Any:
+def to_onnx(posterior: Posterior, *, hard: bool) -> Any:
     """See ``Posterior.to_onnx``."""
     try:
         import onnx
@@ -28,10 +29,12 @@ def to_onnx(ensemble: Ensemble, *, hard: bool) -> Any:
         raise ImportError("to_onnx needs the package onnx: pip install hamiltree[onnx]") from error
     from onnx import TensorProto, helper, numpy_helper
 
-    _check(ensemble, hard)
-    scale = ensemble.preprocessing
-    weights = ensemble.weights.ravel()
-    values = ensemble.leaf_values() * np.repeat(weights, ensemble.draws.n_leaves.ravel())[:, None]
+    _check(posterior, hard)
+    scale = posterior.preprocessing
+    weights = posterior.weights.ravel()
+    values = (
+        values_of_leaves(posterior) * np.repeat(weights, posterior.draws.n_leaves.ravel())[:, None]
+    )
     if scale.classes is None:
         values = values * scale.y_sd
     used, minimum, span = scale.used, scale.minimum[None], scale.span[None]
@@ -49,7 +52,7 @@ def to_onnx(ensemble: Ensemble, *, hard: bool) -> Any:
             domain="ai.onnx.ml",
             n_targets=values.shape[1],
             aggregate_function="SUM",
-            **_tree_attributes(ensemble, values, numpy_helper.from_array),
+            **_tree_attributes(posterior, values, numpy_helper.from_array),
         ),
     ]
     if scale.classes is None:
@@ -81,8 +84,8 @@ def to_onnx(ensemble: Ensemble, *, hard: bool) -> Any:
     return model
 
 
-def _check(ensemble: Ensemble, hard: bool) -> None:
-    draws = ensemble.draws
+def _check(posterior: Posterior, hard: bool) -> None:
+    draws = posterior.draws
     if draws.split_weights.shape[1]:
         raise ValueError(
             "splits of hmc-dfi weigh all features, and ONNX trees look at one: "
@@ -95,9 +98,9 @@ def _check(ensemble: Ensemble, hard: bool) -> None:
         )
 
 
-def _tree_attributes(ensemble: Ensemble, values: FloatArray, tensor: Any) -> dict[str, Any]:
+def _tree_attributes(posterior: Posterior, values: FloatArray, tensor: Any) -> dict[str, Any]:
     """All trees as ONNX lists them; nodes are numbered within their tree, in preorder."""
-    draws = ensemble.draws
+    draws = posterior.draws
     size, offset = draws.size.astype(np.int64), draws.node_offset
     tree = np.repeat(np.arange(len(offset) - 1), np.diff(offset))
     node = np.arange(len(size)) - offset[tree]
