@@ -156,7 +156,8 @@ class BayesianTree(EstimatorParameters, ABC):
         # equal weights and n_samples = draws use every draw once, in order
         draw = systematic(weights, n_samples, rng.random())
         chosen = self.posterior_.taken(draw)
-        return chosen.sample_predictive(rows, rng, n_jobs=self.n_jobs)[0]
+        samples: NDArray[Any] = chosen.sample_predictive(rows, rng, n_jobs=self.n_jobs)[0]
+        return samples
 
     @property
     def feature_importances_(self) -> FloatArray:

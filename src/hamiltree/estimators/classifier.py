@@ -97,4 +97,5 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
         return learn(X, names, classes=self.classes_, dtype=self.dtype), codes, len(self.classes_)
 
     def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
-        return (trees == y).astype(np.float64)
+        right: NDArray[np.bool_] = trees == y
+        return right.astype(np.float64)

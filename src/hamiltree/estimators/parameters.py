@@ -142,7 +142,8 @@ class EstimatorParameters(BaseEstimator):
                     f"{name} is a parameter of the method, not of {cls.__name__}: give "
                     f"method={owner}({name}={value!r}), with {owner} from hamiltree.methods"
                 )
-        return super().__new__(cls)
+        new: Self = super().__new__(cls)
+        return new
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``method__replicas=6`` sets that of the method.

@@ -35,7 +35,8 @@ def single_tree_scores(posterior: Posterior, split: Split, part: str = "test") -
     X, y = (split.X_test, split.y_test) if part == "test" else (split.X, split.y)
     if posterior.n_classes:
         labels = posterior.predict_single_trees(X, n_jobs=1).reshape(-1, len(y))
-        return (labels == y).astype(np.float64)
+        right: NDArray[np.bool_] = labels == y
+        return right.astype(np.float64)
     if posterior.configuration.method.name in HMC:
         means = posterior.predict_single_trees(X, n_jobs=1).reshape(-1, len(y))
     else:
@@ -59,7 +60,8 @@ def leaf_mean_predictions(posterior: Posterior, split: Split, X: FloatArray) -> 
     prior_mean, prior_rows = posterior.configuration.method.mean_prior
     prior_mean = float(user(np.array([prior_mean]))[0])
     means: FloatArray = (total + prior_rows * prior_mean) / (rows + prior_rows)
-    return means[first + most_likely_leaf(forest, to_unit(X), 1)]
+    predicted: FloatArray = means[first + most_likely_leaf(forest, to_unit(X), 1)]
+    return predicted
 
 
 def measure(posterior: Posterior, split: Split) -> tuple[dict[str, float], dict[str, Any]]:

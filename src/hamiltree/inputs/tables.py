@@ -156,7 +156,7 @@ def as_text(value: object) -> str:
 
 
 def is_numeric(column: pandas.Series) -> bool:
-    return column.dtype == np.float64
+    return bool(column.dtype == np.float64)
 
 
 def refuse_missing(frame: pandas.DataFrame, *, advice: str) -> None:
@@ -194,7 +194,7 @@ def labels(target: pandas.Series) -> NDArray[np.generic]:
     """Class labels as an array: texts, or whole numbers where all are whole and fit."""
     if not is_numeric(target):
         return np.array(target.astype(object).tolist())
-    numbers = target.to_numpy()
+    numbers: NDArray[np.generic] = target.to_numpy(dtype=np.float64)
     if not (numbers % 1 == 0).all():
         return numbers
     if np.abs(numbers).max() >= 2.0**63:  # no integers of NumPy's

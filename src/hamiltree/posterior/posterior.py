@@ -146,7 +146,8 @@ class Posterior:
         """[chain]; each island's own estimate, of whose exponentials the above is the mean."""
         if "log_weight" not in self.stats:
             return None
-        return np.logaddexp.reduce(self.stats["log_weight"], axis=1)
+        of_chains: FloatArray = np.logaddexp.reduce(self.stats["log_weight"], axis=1)
+        return of_chains
 
     @property
     def stats(self) -> dict[str, NDArray[Any]]:

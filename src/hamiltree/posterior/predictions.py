@@ -119,9 +119,9 @@ def predict_single_trees(
     else:
         answer = classes[values.argmax(axis=1)]
     leaf = most_likely_leaf(posterior.draws.forest, columns, n_jobs)
-    n_trees = len(leaf)
-    first_leaf = (posterior.draws.node_offset[:-1] + np.arange(n_trees)) // 2
-    return answer[first_leaf[:, None] + leaf].reshape(posterior.n_chains, posterior.n_draws, -1)
+    first_leaf = (posterior.draws.node_offset[:-1] + np.arange(len(leaf))) // 2
+    of_trees: NDArray[Any] = answer[first_leaf[:, None] + leaf]
+    return of_trees.reshape(posterior.n_chains, posterior.n_draws, -1)
 
 
 def predict_quantiles(

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.predict import Forest, tree_predictions
+from ..core.forest import Forest
+from ..core.predict import tree_predictions
 from ..utils.arrays import FloatArray, IntArray, evenly
 from .draws import Draws, places, take
 

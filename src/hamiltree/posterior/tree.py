@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.predict import Forest, prediction_moments, tree_predictions
+from ..core.forest import Forest
+from ..core.predict import prediction_moments, tree_predictions
 from ..inputs.preprocess import Preprocessing
 from ..methods.base import Method
 from ..utils.arrays import FloatArray
@@ -167,7 +168,8 @@ class Tree:
     def reach(self, X: ArrayLike) -> FloatArray:
         """Probability with which each row ends in each leaf, [row, leaf]; rows sum to 1."""
         columns = self.preprocessing.to_unit(X)
-        return tree_predictions(self._forest, np.eye(self.n_leaves), columns)[0]
+        reach: FloatArray = tree_predictions(self._forest, np.eye(self.n_leaves), columns)[0]
+        return reach
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain Python values, ready for JSON where the class labels are.

@@ -59,7 +59,7 @@ def bytes_of_a_tree(posterior: Posterior) -> float:
     a_leaf = 4 + 8 * width + (8 * width + 8 * width if posterior.n_classes else 8) + 4
     a_split = 4 + 4 + 8 + 4 + 4 + 8 * posterior.draws.split_weights.shape[1]
     own_h = 8 * len(posterior.preprocessing.used) if posterior.draws.h_learned else 0
-    return (leaves * a_leaf + (leaves - 1) * a_split + own_h + 20) * 4 / 3
+    return float(leaves * a_leaf + (leaves - 1) * a_split + own_h + 20) * 4 / 3
 
 
 def _packed(kind: str, values: ArrayLike) -> dict[str, str]:
