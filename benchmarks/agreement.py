@@ -34,7 +34,7 @@ HEADINGS = (
     *(f"R-hat {name}" for name in QUANTITIES),
     *(f"ESS/s {name}" for name in QUANTITIES),
     "leaves",
-    "draws a chain",
+    "draws per chain",
     "s",
 )
 
@@ -46,7 +46,7 @@ class Outcome:
     rhat: tuple[float, ...]
     """Of each of ``QUANTITIES``."""
     speed: tuple[float, ...]
-    """Effective draws a second of each; of predictions the smallest."""
+    """Effective draws per second of each; of predictions the smallest."""
     leaves: float
     n_draws: int
     seconds: float

@@ -1,4 +1,4 @@
-"""Seconds an iteration and peak memory as rows grow, default sampler; ``make bench-scale``.
+"""Seconds per iteration and peak memory as rows grow, default sampler; ``make bench-scale``.
 
 The data are simulated from a tree of twelve leaves; values keep a gap to its thresholds. Without
 it, rows within h of a threshold are many where rows are many, and larger trees, which cut more
@@ -246,7 +246,7 @@ def run(console: Console) -> list[Claim]:
             exponent = np.log(growth) / np.log(b / a)
             claims.append(
                 (
-                    f"{kind}: seconds an iteration from {a:,} to {b:,} rows, power of N",
+                    f"{kind}: seconds per iteration from {a:,} to {b:,} rows, power of N",
                     f"{exponent:.2f}",
                     f"<= {MAX_EXPONENT}",
                     bool(exponent <= MAX_EXPONENT),
@@ -283,10 +283,10 @@ def run(console: Console) -> list[Claim]:
 
 HEADINGS = (
     "rows x features",
-    "ms an iteration",
-    "µs a row",
+    "ms per iteration",
+    "µs per row",
     "leaves",
-    "gradients a draw",
+    "gradients per draw",
     "peak memory / input",
     "stochtree, ms",
     "ratio",

@@ -280,7 +280,7 @@ def test_an_interrupted_run_keeps_its_draws_and_says_so(monkeypatch):
     sample = run.sample
     monkeypatch.setattr(run, "sample", interrupted)
     X, y = grid_data()
-    with pytest.warns(UserWarning, match="interrupted: kept the 5 of 30 draws a chain"):
+    with pytest.warns(UserWarning, match="interrupted: kept the 5 of 30 draws per chain"):
         model = BayesianTreeClassifier(**SHORT).fit(X, y)
     assert model.predict(X).shape == (60,)
 
@@ -296,7 +296,7 @@ def test_fit_goes_on_until_the_chains_agree(tmp_path):
     assert diagnosis.converged
     assert max(diagnosis.rhat.values()) <= 1.02
     assert min(diagnosis.ess.values()) >= 400
-    met = f"target_rhat=1.02 is met with {posterior.n_draws} draws a chain"
+    met = f"target_rhat=1.02 is met with {posterior.n_draws} draws per chain"
     assert met in diagnosis.sentence
     assert "ended when target_rhat was met" in posterior.summary()
     longer = BayesianTreeClassifier(**lengths, n_draws=800).fit(X, y).posterior_

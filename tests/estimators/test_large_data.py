@@ -13,14 +13,14 @@ from benchmarks.scale import measure_draws
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
 from hamiltree.core.predict import most_likely_leaf
 from hamiltree.core.soft.data import inputs_of, make_data
-from hamiltree.inputs.preprocess import ROWS_A_BLOCK, learn
+from hamiltree.inputs.preprocess import ROWS_PER_BLOCK, learn
 from hamiltree.samplers.rjhmc import RJHMC
 
 from ..support.configuring import configured
 
 
 def test_columns_in_parts_are_those_of_the_whole(rng):
-    n = 2 * ROWS_A_BLOCK + 77
+    n = 2 * ROWS_PER_BLOCK + 77
     X, y = rng.normal(size=(n, 3)), rng.integers(0, 3, n)
     for dtype in ("float64", "float32"):
         preprocessing = learn(X, None, classes=np.arange(3), dtype=dtype)

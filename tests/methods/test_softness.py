@@ -1,4 +1,4 @@
-"""h for people: numbers, one a column, "auto" and "learn", through every part of the library."""
+"""h for people: numbers, one per column, "auto" and "learn", through every part of the library."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_auto_says_what_it_chose():
     assert "  h  " not in same.posterior_.summary()
 
 
-# ------------------------------------------------------------------ one a column
+# ------------------------------------------------------------------ one per column
 
 
 def test_equal_numbers_are_one_number():

@@ -204,9 +204,9 @@ def test_chains_are_stopped_when_all_is_well_and_not_before(rng):
 def test_the_sentence_says_what_ended_the_run(rng):
     found = diagnose(after(chains(rng), "target", 1.02))
     assert found.converged
-    assert found.sentence.endswith(", and target_rhat=1.02 is met with 500 draws a chain.")
+    assert found.sentence.endswith(", and target_rhat=1.02 is met with 500 draws per chain.")
     found = diagnose(after(chains(rng), "interrupted", 1.02))
-    assert "interrupted at 500 draws a chain" in found.sentence
+    assert "interrupted at 500 draws per chain" in found.sentence
 
 
 def test_a_missed_target_is_no_convergence_though_the_usual_limit_is_met(rng):

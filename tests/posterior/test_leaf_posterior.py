@@ -108,7 +108,7 @@ def test_without_training_data_what_they_tell_is_none(seed):
     tree = post.best_tree()
     assert (tree.intervals, tree.certainty, tree.n_rows) == (None, None, None)
     assert tree.settled() is tree
-    assert "sure" not in tree.to_text()
+    assert "of trees" not in tree.to_text()
     assert "rows" not in tree.to_text()
     classes = fake_posterior(seed)
     assert classes.best_tree().intervals.shape[1:] == (3, 2)

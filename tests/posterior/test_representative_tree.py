@@ -1,4 +1,4 @@
-"""The best, the typical and the likeliest trees, and how sure splits are, by brute force."""
+"""The best, the typical and the likeliest trees, and how certain splits are, by brute force."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_the_sentence_knows_certain_sizes_weighted_sums_and_roots(seed):
     mostly = finding(fake_posterior(seed, n_draws=20, n_leaves=nearly))
     assert mostly.startswith("Most sampled trees (98 %) have 4 leaves; they split mostly on ")
     roots = finding(fake_posterior(seed, max_leaves=1))
-    assert roots == "All sampled trees have 1 leaf: no column is worth a split."
+    assert roots == "All sampled trees have 1 leaf: no column improves the fit enough for a split."
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ LEVEL = 1e-4  # of each test
 
 
 def length(toy: str, configuration: str) -> int:
-    """Draws a chain. Jumps that draw a mean from its prior are rarely accepted: more of them."""
+    """Draws per chain. Jumps that draw a mean from its prior are rarely accepted: more of them."""
     options = CONFIGURATIONS[configuration]
     explicit = options.get("leaf_means") == "explicit" and options.get("moves") == "prior"
     return 150_000 if toy == "regression" and explicit else 30_000

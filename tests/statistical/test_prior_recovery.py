@@ -27,7 +27,7 @@ assert 15 * len(CASES) * LEVEL < 1 / 80, "about 15 tests a case: a false alarm i
 
 
 def length(configuration: str) -> int:
-    """Draws a chain; an informed iteration makes ten jumps."""
+    """Draws per chain; an informed iteration makes ten jumps."""
     return 2_000 if configuration.startswith("informed") else 8_000
 
 

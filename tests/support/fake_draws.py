@@ -134,7 +134,7 @@ def fake_posterior(seed: int = 0, *, n_training: int = 0, **options: object) -> 
 
 
 def with_learned_h(posterior: Posterior, n_columns: int, seed: int = 0) -> Posterior:
-    """The same trees, each with an h of its own: one (``n_columns`` 1), or one a column."""
+    """The same trees, each with an h of its own: one (``n_columns`` 1), or one per column."""
     trees = posterior.weights.size
     h = np.random.default_rng(seed).uniform(0.01, 0.2, size=(trees, n_columns))
     settings = changed(posterior.configuration, h="learn", h_by_feature=n_columns > 1)

@@ -85,7 +85,7 @@ def heading(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Something worth knowing that is not the result."""
+    """Information that is not the result."""
     err.print(f"note: {text}", markup=False)
 
 

@@ -236,7 +236,7 @@ class BayesianTree(EstimatorParameters, ABC):
             elif "warm_start" in posterior.configuration.method.unused:
                 how = "they are all there are"
             warnings.warn(
-                f"interrupted: kept the {posterior.n_draws} of {most} draws a chain that were "
+                f"interrupted: kept the {posterior.n_draws} of {most} draws per chain that were "
                 f"made so far; {how}",
                 UserWarning,
                 stacklevel=3,
@@ -256,7 +256,7 @@ class BayesianTree(EstimatorParameters, ABC):
 
 
 def _most_draws(n_draws: int, target_rhat: float | None, max_draws: int | None) -> int:
-    """The most draws a chain may make; refuses limits that contradict each other."""
+    """The most draws per chain may make; refuses limits that contradict each other."""
     if target_rhat is None:
         if max_draws is not None:
             raise ValueError(

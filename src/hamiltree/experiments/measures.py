@@ -102,7 +102,7 @@ def weighted_moments(values: NDArray[Any], weights: FloatArray) -> tuple[float, 
 def leaves_without_constant(posterior: Posterior) -> float:
     """Mean leaves of the posterior that the authors' code samples, by weighting the draws anew.
 
-    Its likelihood of classes leaves out log Gamma(A) - sum log Gamma(alpha_m), once a leaf.
+    Its likelihood of classes leaves out log Gamma(A) - sum log Gamma(alpha_m), once per leaf.
     """
     prior = np.array(posterior.configuration.method.class_concentration(posterior.n_classes))
     constant = gammaln(prior.sum()) - gammaln(prior).sum()

@@ -17,7 +17,7 @@ from ..utils.arrays import FloatArray, IntArray
 
 FAR = 1e100  # stands for "infinitely far outside": finite, so that 0 * FAR is not NaN
 FAR_32 = 1e30  # the same for float32
-ROWS_A_BLOCK = 4096
+ROWS_PER_BLOCK = 4096
 RAW_LIMIT = 1e100  # squares of larger raw targets overflow
 TARGET_LIMIT = 1e300  # predictions a million sd away must still be finite
 
@@ -129,8 +129,8 @@ class UnitColumns:
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Rows in their order, and their columns."""
-        for start in range(0, len(self.X), ROWS_A_BLOCK):
-            part = slice(start, start + ROWS_A_BLOCK)
+        for start in range(0, len(self.X), ROWS_PER_BLOCK):
+            part = slice(start, start + ROWS_PER_BLOCK)
             block = self.preprocessing._scaled(self.X[part])
             yield part, block.astype(self.dtype, copy=False)
 
@@ -152,7 +152,7 @@ def learn(
     Parameters
     ----------
     X : [n, all columns], finite
-    feature_names : one name a column, or None
+    feature_names : one name per column, or None
     classes : [K] the labels, for classification
     y : [n] the target, for regression
     standardize : whether ``y`` is brought to mean 0 and sd 1

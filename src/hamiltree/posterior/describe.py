@@ -49,13 +49,13 @@ def finding(posterior: Posterior) -> str:
     else:
         sizes = f"The sampled trees have {low} to {high} leaves, most often {likely} ({share})"
     if not (posterior.n_leaves > 1).any():
-        return f"{sizes}: no column is worth a split."
+        return f"{sizes}: no column improves the fit enough for a split."
     if posterior.draws.split_weights.shape[1]:
         return f"{sizes}; every split weighs all columns together."
     use = share_of_trees(posterior)
     order = [int(j) for j in np.argsort(-use, kind="stable") if use[j] >= MIN_SHARE]
     if not order:
-        return f"{sizes}; hardly any of them finds a column worth splitting on."
+        return f"{sizes}; hardly any of them splits at all."
     names = posterior.preprocessing.used_names
     first, *others = order[:NAMED]
     parts = [f"{names[first]} ({percent(use[first])} of the trees)"]

@@ -1,4 +1,4 @@
-"""Have the chains arrived? R-hat and effective sample sizes, and one plain sentence.
+"""Have the chains converged? R-hat and effective sample sizes, and a sentence on both.
 
 The only module that knows ArviZ. Trees change size, so their parameters cannot be compared from
 chain to chain; judged are the log posterior, the number of leaves, the depth, the noise sd and
@@ -24,7 +24,7 @@ RHAT_GOOD = 1.01
 RHAT_LIMIT = 1.05
 """Above it a fit warns; in between, the sentence says how to get to 1.01."""
 MIN_DRAWS = 100
-"""Draws a chain below which R-hat itself is too noisy to mean anything."""
+"""Draws per chain below which R-hat itself is too noisy to mean anything."""
 MIN_ESS = 100.0
 """Effective draws, over all chains, below which posterior means are not to be trusted."""
 TARGET_ESS = 400.0
@@ -78,7 +78,7 @@ class Diagnosis:
 def diagnose(posterior: Posterior) -> Diagnosis:
     """Judge a posterior; see ``Diagnosis``.
 
-    Converged means: at least 100 draws a chain, no stuck chain, every R-hat at most 1.05 and
+    Converged means: at least 100 draws per chain, no stuck chain, every R-hat at most 1.05 and
     every effective sample size at least 100; after a fit with ``target_rhat``, every R-hat at most
     that and every effective sample size at least 400. The parts of a single chain are compared
     with each other, which cannot show that it missed a mode: the sentence says so. Particles are no
@@ -113,7 +113,7 @@ def agree(posterior: Posterior, target_rhat: float) -> bool:
 
 
 def _evidence(posterior: Posterior, particles: float | None = None) -> Evidence:
-    """What the verdict is made of; ``particles``: how many draws those of SMC are worth."""
+    """What the judgement rests on; ``particles``: the effective sample size of SMC's."""
 
     def measure(draws: FloatArray) -> tuple[float, float]:
         if particles is not None:
@@ -166,7 +166,7 @@ def accepted_shares(acceptance: Mapping[str, float]) -> str:
 
 
 def _effective_particles(posterior: Posterior) -> tuple[float, float]:
-    """How many equal draws the weights are worth, and how many the families are.
+    """Effective sample sizes of the weights and of the families.
 
     Resampling evens the weights out by copying: copies of one particle share its first splits,
     and of those they are one draw, whatever their number.
@@ -186,7 +186,7 @@ def _stuck_chains(
     """Chains that stayed at one value.
 
     One number of leaves throughout is suspicious only where the chains disagree about it: all
-    may know it for sure. One log posterior throughout is suspicious unless all chains have the
+    may have determined it. One log posterior throughout is suspicious unless all chains have the
     same, or, for a single chain, the tree is a root and has nothing to move.
     """
     still_leaves = _constant(n_leaves.astype(np.float64), axis=1)
@@ -237,7 +237,7 @@ def bulk_ess(draws: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that the verdict on chains depends on."""
+    """All that the judgement of chains depends on."""
 
     n_chains: int
     n_draws: int
@@ -263,7 +263,7 @@ class Evidence:
         return min(self.ess, key=lambda name: np.nan_to_num(self.ess[name], nan=-1.0))
 
     def within(self, max_rhat: float, min_ess: float) -> bool:
-        """Whether nothing speaks against the chains, by these standards."""
+        """Whether the chains meet these standards."""
         return (
             self.n_draws >= MIN_DRAWS
             and not self.stuck
@@ -273,9 +273,9 @@ class Evidence:
 
 
 def judge_chains(found: Evidence) -> tuple[bool, str]:
-    """Converged or not, and why; the gravest finding speaks.
+    """Converged or not, and why: the most serious finding decides the sentence.
 
-    Who asked for more than the usual standard, by ``target_rhat``, is judged by that.
+    A ``target_rhat`` stricter than the usual standard replaces it.
     """
     target = found.target_rhat
     max_rhat, min_ess = RHAT_LIMIT, MIN_ESS
@@ -293,7 +293,7 @@ def _sentence(found: Evidence, max_rhat: float, min_ess: float) -> str:
         evidence += f" (of the median one {number(found.median_rhat)})"
     who = "The chain" if n_chains == 1 else "The chains"
     if n_draws < MIN_DRAWS:
-        few = f"{n_draws} draws a chain are far too few"
+        few = f"{n_draws} draws per chain are far too few"
         return f"{who} cannot be judged: {few}{ending}; {longer}."
     if found.stuck:
         names = ", ".join(str(chain) for chain in found.stuck)
@@ -306,8 +306,8 @@ def _sentence(found: Evidence, max_rhat: float, min_ess: float) -> str:
     if not ess >= min_ess:
         return (
             f"{who} moved too little to tell: the {n_chains * n_draws} draws of "
-            f"{_NAMES[found.thinnest]} are worth {ess:.0f} independent ones, "
-            f"fewer than {min_ess:.0f}{ending}; {longer}."
+            f"{_NAMES[found.thinnest]} have an effective sample size of {ess:.0f}, "
+            f"below {min_ess:.0f}{ending}; {longer}."
         )
     numbers = (
         f"every R-hat is at most {number(rhat)}, every effective sample size at least {ess:.0f}"
@@ -329,11 +329,11 @@ def _ending(found: Evidence) -> str:
     """What ended the run, where that was not the number of draws asked for."""
     target = "the target" if found.target_rhat is None else f"target_rhat={found.target_rhat:g}"
     if found.stopped == "target":
-        return f", and {target} is met with {found.n_draws} draws a chain"
+        return f", and {target} is met with {found.n_draws} draws per chain"
     if found.stopped == "max_draws":
         return f", and max_draws={found.n_draws} came before {target}"
     if found.stopped == "interrupted":
-        return f", and the run was interrupted at {found.n_draws} draws a chain"
+        return f", and the run was interrupted at {found.n_draws} draws per chain"
     return ""
 
 
@@ -353,11 +353,11 @@ def _longer(found: Evidence, min_ess: float) -> str:
 
 
 def judge_particles(shape: tuple[int, ...], effective: float, families: float) -> tuple[bool, str]:
-    """Converged or not, and why, from what weights and families are worth in equal draws."""
+    """Converged or not, and why, from the effective sample sizes of weights and families."""
     islands, particles = shape
     found = (
-        f"The {islands * particles} weighted draws are worth {effective:.0f} equal ones that "
-        f"descend from about {families:.0f} first particles"
+        f"The {islands * particles} weighted draws have an effective sample size of "
+        f"{effective:.0f} and descend from about {families:.0f} first particles"
     )
     if min(effective, families) < MIN_ESS:
         return False, (

@@ -48,7 +48,7 @@ class Posterior:
     monitor : ndarray of shape (chain, draw, point), optional
         Predictions at fixed rows, by which ``diagnose`` compares the chains; see ``monitored_at``.
     provenance : mapping, optional
-        Plain values worth keeping with the file, such as ``n_warmup`` and ``seed``.
+        Plain values to keep with the file, such as ``n_warmup`` and ``seed``.
     training : TrainingData, optional
         The rows that the trees were sampled from; see ``without_data``.
     """
@@ -80,7 +80,7 @@ class Posterior:
 
     @property
     def n_draws(self) -> int:
-        """Draws a chain."""
+        """Draws per chain."""
         return self.draws.n_draws
 
     @property
@@ -205,7 +205,7 @@ class Posterior:
     # ------------------------------------------------------------------ one tree to read
 
     def best_tree(self) -> Tree:
-        """The draw of highest log posterior; of equals the first.
+        """The draw of highest log posterior; the first of several.
 
         Leaf means of regression are at their posterior means given the tree; the draws themselves
         are those of ``tree(chain, draw)``. The same holds for the trees of the methods below.
@@ -271,7 +271,7 @@ class Posterior:
             ]
         return self._with(monitor=np.ascontiguousarray(predicted))
 
-    # ------------------------------------------------------------------ for people and files
+    # ------------------------------------------------------------------ summaries and files
 
     diagnose = diagnose
     summary = summary

@@ -108,7 +108,7 @@ def predict_single_trees(
     """Each draw as one hard tree, as the paper scores it, [chain, draw, row].
 
     A row goes to its most likely leaf, and gets that leaf's most likely class (or mean); of
-    equals the first counts.
+    several equally likely ones, the first.
     """
     columns = posterior.preprocessing.to_unit(X)
     _refuse_if_large(posterior.weights.size * columns.shape[1] * 8)

@@ -1,6 +1,6 @@
 """Which trees to show of thousands: the best, a typical one, the likeliest shapes.
 
-And how sure a split is: the posterior share of the trees that have one like it.
+And how certain a split is: the posterior share of the trees that have one like it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NEARBY = 0.05
 ROWS_COMPARED = 256
 """Training rows, evenly spaced, on which predictions and weighted splits are compared."""
 OBLIQUE_DRAWS = 2000
-"""Draws, evenly spaced, among which the likes of a weighted split (HMC-DFI) are counted."""
+"""Draws, evenly spaced, among which splits like a weighted one (HMC-DFI) are counted."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class SplitCensus:
 
 
 def best_draw(posterior: Posterior) -> int:
-    """Number of the draw of highest log posterior; of equals the first."""
+    """Number of the draw of highest log posterior; the first of several."""
     return int(posterior.log_posterior.argmax())
 
 

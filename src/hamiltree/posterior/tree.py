@@ -1,4 +1,4 @@
-"""One sampled tree for people: rules and leaves in the user's units, and how sure they are."""
+"""One sampled tree: rules and leaves in the user's units, and their uncertainty."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Tree:
         values = leaf_values(self.leaf, self.method, self.n_classes)
         return values if self.n_classes else self.preprocessing.y_to_user(values[:, 0])
 
-    # ------------------------------------------------------------------ how sure it is
+    # ------------------------------------------------------------------ uncertainty
 
     @cached_property
     def certainty(self) -> FloatArray | None:

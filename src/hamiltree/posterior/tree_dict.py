@@ -33,7 +33,7 @@ def nested_dict(tree: Tree) -> dict[str, Any]:
 
 def _split(tree: Tree, split: int) -> dict[str, Any]:
     scale, tau = tree.preprocessing, float(tree.threshold[split])
-    sure = None if tree.certainty is None else float(tree.certainty[split])
+    certainty = None if tree.certainty is None else float(tree.certainty[split])
     if tree.weights.shape[1] == 0:
         column = int(tree.feature[split])
         return {
@@ -41,7 +41,7 @@ def _split(tree: Tree, split: int) -> dict[str, Any]:
             "feature": scale.used_names[column],
             "threshold": scale.threshold_to_user(column, tau),
             "h": float(tree.h[column] * scale.span[column]),
-            "certainty": sure,
+            "certainty": certainty,
         }
     # sum_j w_j (x_j - minimum_j) / span_j <= tau, with the x_j freed of their shift and scale
     coefficients = tree.weights[split] / scale.span
@@ -51,7 +51,7 @@ def _split(tree: Tree, split: int) -> dict[str, Any]:
         "weights": coefficients.tolist(),
         "threshold": float(tau + coefficients @ scale.minimum),
         "h": float(tree.h[0]),
-        "certainty": sure,
+        "certainty": certainty,
     }
 
 

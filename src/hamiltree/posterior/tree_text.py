@@ -32,7 +32,7 @@ def tree_text(tree: Tree) -> str:
     if tree.soft:
         lines.append("(h: a row goes to no with probability 1 / (1 + exp(-(x - threshold) / h)))")
     if tree.n_leaves > 1 and tree.certainty is not None:
-        lines.append("(sure: share of the sampled trees that have such a split)")
+        lines.append("(% of trees: share of the sampled trees that have such a split)")
     return "\n".join(lines)
 
 
@@ -74,10 +74,10 @@ def in_units(value: float, span: float) -> str:
 
 
 def _marks(split: dict[str, Any]) -> str:
-    """Softness and certainty of a split, where it has them."""
+    """Softness of a split, and the share of the trees that have it, where known."""
     marks = [f"h = {split['h']:.2g}"] if split["h"] > 0 else []
     if split["certainty"] is not None:
-        marks.append(f"{split['certainty']:.0%} sure")
+        marks.append(f"{split['certainty']:.0%} of trees")
     return f"  ({', '.join(marks)})" if marks else ""
 
 

@@ -27,7 +27,7 @@ SHAPES = 4
 
 @dataclass(frozen=True)
 class Featured:
-    """A tree worth reading."""
+    """A tree to read."""
 
     short: str
     label: str

@@ -18,14 +18,14 @@ THRESHOLDS = 9
 RARE = 0.05
 """Features that fewer trees use have too few thresholds to show."""
 TRACE = 300
-"""Draws a chain in the trace."""
+"""Draws per chain in the trace."""
 NAMES = {
     "log_posterior": "log posterior",
     "n_leaves": "number of leaves",
     "sigma": "noise sd",
     "predictions": "predictions, the worst",
 }
-"""Monitored quantities for people; the others have names that need no translation."""
+"""Names of monitored quantities where they differ from those in the code."""
 
 
 def features(posterior: Posterior) -> list[dict[str, Any]]:

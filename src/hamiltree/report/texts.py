@@ -25,7 +25,7 @@ def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict
         "verdict_class": "good" if diagnosis.converged else "bad",
         "diagnosis": diagnosis.sentence,
         "trees_note": _trees_note(posterior, classification),
-        "hint": "Point at a box for its rows and how sure it is; click it for the path there. "
+        "hint": "Point at a box for its rows and how common it is; click it for the path there. "
         "By keyboard: Tab into the tree, arrow keys from box to box, Enter for the path, Escape to "
         "clear it.",
         "n_draws": f"{shown:,}",
@@ -33,7 +33,7 @@ def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict
         "dots_note": "Dots: each chain on its own." if posterior.n_chains > 1 else "",
         "more_features": _more_features(data),
         "draws_note": f"{shown:,} of the {total:,} sampled trees, evenly spaced. What they agree "
-        "on, the data are sure of; what changes from tree to tree, they are not.",
+        "on, the data determine; what changes from tree to tree, they leave open.",
         "convergence_note": _convergence_note(posterior),
         "run_note": _run_note(posterior),
         "interval_note": _interval_note(classification),
@@ -61,10 +61,7 @@ def _about(posterior: Posterior) -> str:
 def _trees_note(posterior: Posterior, classification: bool) -> str:
     note = "Start at the top; where a question holds, go left to yes, otherwise right to no."
     if posterior.training is not None:
-        note += (
-            " The bar under a question shows how sure it is: how many of all sampled trees have "
-            "such a split."
-        )
+        note += " The bar under a question shows how many of all sampled trees have such a split."
     bar = "the shares of its classes" if classification else "its mean, with an interval"
     return f"{note} The bar under a leaf shows {bar}. Lines are thicker where more rows go."
 
@@ -89,8 +86,8 @@ def _more_features(data: dict[str, Any]) -> str:
 def _convergence_note(posterior: Posterior) -> str:
     if posterior.log_evidence is not None:
         return (
-            "Particles are weighted, not compared: what counts is how many equal draws they are "
-            "worth, and whether the islands agree."
+            "Particles are weighted, not compared: what counts is their effective sample size, and "
+            "whether the islands agree."
         )
     if posterior.n_chains == 1:
         return "One chain can be compared with itself only: it cannot show that it missed a part."

@@ -1,4 +1,4 @@
-"""Files that are there whole, or as they were before: written beside, flushed, then renamed."""
+"""Atomic replacement of files: written under another name, flushed, then renamed."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_bins_of_a_column(rng):
     rotated([(name, "hmc-df", h) for name in TOYS for h in (0.1, 0.0)], period=12),
 )
 def test_posterior(toy_name, method, h, move, seed, monkeypatch):
-    """As in ``test_informed_posterior``, with two bins a column."""
+    """As in ``test_informed_posterior``, with two bins per column."""
     make_binned(monkeypatch, 2)
     exact = exact_toy(toy_name, method, h)
     sampled = run_toy(

@@ -27,7 +27,7 @@ def tree_dot(tree: Tree) -> str:
             return name
         text = rule_text(tree.preprocessing, node)
         if node["certainty"] is not None:
-            text += f"\n{node['certainty']:.0%} sure"
+            text += f"\n{node['certainty']:.0%} of trees"
         lines.append(f"  n{name} [label={_quoted(text)}];")
         for side in ("yes", "no"):
             lines.append(f"  n{name} -> n{add(node[side])} [label={side}];")

@@ -1,4 +1,4 @@
-"""What is believed of a file only after a look: trees, parameters, labels, training data.
+"""Checks of what a file holds: trees, parameters, labels, training data.
 
 The compiled kernels do not check their indices, so every invariant that they rely on is checked
 here, before any of the arrays is used.
