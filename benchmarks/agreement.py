@@ -18,7 +18,7 @@ from hamiltree.diagnostics import bulk_ess, rank_rhat
 from hamiltree.methods.base import Configuration
 from hamiltree.posterior import Posterior
 from hamiltree.preprocess import learn
-from hamiltree.run import Chains, Problem
+from hamiltree.running.run import Chains, Problem
 from hamiltree.verdict import number
 
 from .data import is_regression

@@ -11,12 +11,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from hamiltree import BayesianTreeClassifier, checkpoint
+from hamiltree import BayesianTreeClassifier
 from hamiltree.core.tree.record import SCALARS, Piece
-from hamiltree.keeper import MAX_SHARE, Keeper
 from hamiltree.methods import HMCDF
-from hamiltree.run import Problem, sample
-from hamiltree.snapshot import Snapshot
+from hamiltree.running import checkpoint
+from hamiltree.running.keeper import MAX_SHARE, Keeper
+from hamiltree.running.run import Problem, sample
+from hamiltree.running.snapshot import Snapshot
 
 MAX_OVERHEAD = 0.02
 RUN_SECONDS = 200.0

@@ -96,7 +96,8 @@ def measure(task: dict[str, Any]) -> dict[str, float]:
         return _measure_stochtree(task)
     if task["who"] == "draws":
         return measure_draws(task)
-    from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
+    from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
+    from hamiltree.running import run
 
     kind, n, p = task["kind"], task["rows"], task["features"]
     estimator = BayesianTreeClassifier if kind == "classification" else BayesianTreeRegressor
@@ -174,9 +175,9 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
     from hamiltree import Posterior
     from hamiltree.core.tree.record import SCALARS, Piece
     from hamiltree.draws import RunInfo
-    from hamiltree.gathering import gather
     from hamiltree.methods import HMCDF
     from hamiltree.preprocess import learn
+    from hamiltree.running.gathering import gather
 
     rng = np.random.default_rng(0)
     trees, chains, classes = task["draws"], task["chains"], task["classes"]

@@ -11,7 +11,7 @@ from hamiltree.core.hard.shapes import log_tree_prior
 from hamiltree.core.predict import forest_of, tree_predictions
 from hamiltree.draws import Draws, RunInfo
 from hamiltree.methods.base import Configuration
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 from hamiltree.samplers.hard import make_state
 
 from .configuring import configured, usable

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 
 from hamiltree.draws import Draws, softness
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 
 from .battery import CONFIGURATIONS
 from .configuring import configured, usable

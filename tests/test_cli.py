@@ -215,7 +215,7 @@ def test_ctrl_c_in_warm_up_says_how_to_go_on(folder, tmp_path, monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hamiltree.chains.Chains._advance", stopped)
+    monkeypatch.setattr("hamiltree.running.chains.Chains._advance", stopped)
     command = ["fit", folder / "costs.parquet", "-t", "cost", "-o", tmp_path / "model.nc", *SHORT]
     said = run(*command, "--checkpoint", tmp_path / "run.nc", code=130).stderr
     assert "during warm-up" in said

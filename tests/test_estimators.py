@@ -13,10 +13,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.datasets import make_cgm
 from hamiltree.methods import HMCDF, METHODS
 from hamiltree.posterior import Posterior
+from hamiltree.running import run
 
 from .configuring import parameters
 

@@ -16,7 +16,6 @@ from rich.console import Console
 from scipy.integrate import trapezoid
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
-from hamiltree.chains import Chains
 from hamiltree.datasets import PAPER_DATASETS, load_paper_split
 from hamiltree.datasets.paper import Split, generate_split
 from hamiltree.draws import RunInfo
@@ -36,6 +35,7 @@ from hamiltree.experiments.references import MEASURE, measure_cart
 from hamiltree.experiments.runner import Job, StoppedError, complete
 from hamiltree.experiments.store import Result, Store, key_of
 from hamiltree.methods import CGM, HMCDF, WU
+from hamiltree.running.chains import Chains
 
 from .configuring import parameters
 
@@ -271,7 +271,7 @@ def test_a_long_run_that_was_stopped_goes_on(tmp_path, monkeypatch):
         if self.done > 20:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hamiltree.chains.BLOCKS_A_ROUND", 1)
+    monkeypatch.setattr("hamiltree.running.chains.BLOCKS_A_ROUND", 1)
     monkeypatch.setattr(Chains, "_advance", impatient)
     with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted"):
         restarts.run_restart(config, split, tmp_path)

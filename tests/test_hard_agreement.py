@@ -10,7 +10,7 @@ import numpy as np
 
 from hamiltree.core.predict import forest_of, tree_predictions
 from hamiltree.draws import Draws
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 
 from .configuring import configured
 from .reference.stats import effective_sample_size, standard_error

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hamiltree.draws import Draws
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 
 from .hard_battery import settings_of
 from .reference.enumerate_hard import HardPrior, Leaves, Toy

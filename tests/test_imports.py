@@ -27,6 +27,7 @@ ORDER = [
     ["core/smc"],
     ["samplers"],
     ["methods"],
+    ["running"],
     ["datasets", "plots"],
     ["report", "experiments"],
     ["cli"],

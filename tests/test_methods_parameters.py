@@ -15,12 +15,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hamiltree.core.predict as predict_module
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior, run
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
 from hamiltree.methods import CGM, HMCDF, HMCDFI, METHODS, SMC, WU, Method, base, chosen
 from hamiltree.parameters import declared, parameter, whole
+from hamiltree.running import run
 from hamiltree.samplers.cgm import build_cgm
 
-from .resuming import arrays_of, same_arrays
+from .support.resuming import arrays_of, same_arrays
 
 SHORT = {"n_chains": 2, "n_warmup": 20, "n_draws": 10, "random_state": 0}
 LEFT = {

@@ -16,19 +16,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import run
 from .diagnostics import agree
 from .draws import Draws, FloatArray, RunInfo, TrainingData, systematic
 from .estimator_parameters import MAX_DRAWS_FACTOR, EstimatorParameters, RandomState
-from .gathering import parted
-from .keeper import Keeper
 from .methods import Method, chosen
 from .methods.base import LENGTHS, SHARED, Configuration
 from .methods.common import softness_of_used
 from .parameters import checked, declared
 from .posterior import Posterior
 from .preprocess import Preprocessing, only_numbers, refuse_missing
-from .snapshot import Snapshot
+from .running import run
+from .running.gathering import parted
+from .running.keeper import Keeper
+from .running.snapshot import Snapshot
 
 N_MONITORED = 20  # training rows at which the chains' predictions are compared
 

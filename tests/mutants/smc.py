@@ -229,7 +229,7 @@ MUTANTS = [
     ),
     Mutant(
         "SMC, islands weighted by their evidence",
-        "gathering.py",
+        "running/gathering.py",
         "gather",
         'weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())',
         """
@@ -240,7 +240,7 @@ MUTANTS = [
     ),
     Mutant(
         "SMC, log of the mean over islands",
-        "gathering.py",
+        "running/gathering.py",
         "log_evidence",
         "np.log(np.exp(log_weight - top).sum(axis=1).mean())",
         "np.log(np.exp(log_weight - top).sum(axis=1)).mean()",

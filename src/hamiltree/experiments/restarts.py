@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import run
 from ..core.soft.record import record_tree
 from ..core.tree.record import drain
 from ..datasets import Split
 from ..draws import RunInfo, take
 from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
-from ..gathering import gather
 from ..methods import chosen
 from ..posterior import Posterior
+from ..running import run
+from ..running.gathering import gather
 from .configurations import (
     HMC,
     Estimator,

@@ -27,7 +27,7 @@ FILE = "runs.sqlite"
 SOURCES = (
     "core/*.py",
     "samplers/*.py",
-    "run.py",
+    "running/*.py",
     "methods/*.py",
     "preprocess.py",
     "experiments/measures.py",

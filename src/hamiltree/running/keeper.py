@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from ..files import PathLike, check_writable, remove_leftovers
 from . import checkpoint
-from .files import PathLike, check_writable, remove_leftovers
 from .snapshot import Snapshot, refuse_another_run
 
 MAX_SHARE = 0.01

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.tree.record import Piece
-from .files import netcdf, replacing
+from ..core.tree.record import Piece
+from ..files import netcdf, replacing
 from .gathering import joined
 from .snapshot import Snapshot
 

@@ -17,9 +17,9 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
+from ..core.tree.record import Piece
+from ..methods.base import Chain, Configuration, Problem, build_sampler
 from .chain_state import State, capture, restore
-from .core.tree.record import Piece
-from .methods.base import Chain, Configuration, Problem, build_sampler
 
 ATTEMPTS = 3
 """So often in a row may workers be lost without a single chain coming back."""

@@ -1,4 +1,4 @@
-"""Runs that are killed (SIGKILL) at random moments and go on: ``python -m tests.killing``.
+"""Runs that are killed (SIGKILL) at random moments and go on: ``python -m tests.support.killing``.
 
 A process of its own, which forks one child a life: the compiled code is loaded only once. A child
 fits with a checkpoint that is written after every block, so that many of the moments are while it
@@ -23,9 +23,10 @@ from typing import Any
 import netCDF4  # noqa: F401  children need not load it
 import numpy as np
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, chains, checkpoint, keeper
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
+from hamiltree.running import chains, checkpoint, keeper
 
-from .configuring import parameters
+from ..configuring import parameters
 from .resuming import METHODS, arrays_of, data_of, same_arrays
 
 ESTIMATORS = {"classification": BayesianTreeClassifier, "regression": BayesianTreeRegressor}

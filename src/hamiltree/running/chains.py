@@ -20,14 +20,14 @@ from typing import Any, Self
 import joblib
 import numpy as np
 
+from ..core.tree.record import Piece
+from ..draws import Draws, RunInfo
+from ..methods.base import Configuration, Problem, build_sampler
+from ..samplers.tempering import TemperedChain
 from .chain_state import capture, restore
-from .core.tree.record import Piece
-from .draws import Draws, RunInfo
-from .elsewhere import advance_elsewhere, is_asked_for
+from .cluster import advance_elsewhere, is_asked_for
 from .gathering import gather, gather_tallies, joined, log_evidence, stats_of
-from .methods.base import Configuration, Problem, build_sampler
 from .progress import Report, compiled, silent
-from .samplers.tempering import TemperedChain
 from .snapshot import Snapshot
 
 BLOCK_SECONDS = 0.25

@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..draws import Draws, RunInfo
+from ..methods.base import Configuration, Problem, build_sampler
 from .chains import Chains
-from .draws import Draws, RunInfo
 from .interrupts import gentle_stop
 from .keeper import Keeper
-from .methods.base import Configuration, Problem, build_sampler
 from .progress import Report, progress_bar
 from .snapshot import identify
 

@@ -11,15 +11,15 @@ import time
 import numpy as np
 import pytest
 
-import hamiltree.chains as chains_module
-import hamiltree.progress as progress_module
+import hamiltree.running.chains as chains_module
+import hamiltree.running.progress as progress_module
 from hamiltree.core.tree.record import make_block
-from hamiltree.run import Chains, Goal, Problem, sample
+from hamiltree.running.run import Chains, Goal, Problem, sample
 from hamiltree.samplers.rjhmc import RJHMC
 
-from .battery import CONFIGURATIONS
-from .configuring import changed, configured
-from .reference.model import TOYS, Prior, from_flat, log_posterior
+from ..battery import CONFIGURATIONS
+from ..configuring import changed, configured
+from ..reference.model import TOYS, Prior, from_flat, log_posterior
 
 SETTINGS = configured(h=0.1, max_leaves=6)
 
@@ -288,7 +288,7 @@ def test_paper_preset_runs(name, method, seed):
 
 def test_paper_preset_is_near_the_posterior(seed):
     """Adaptation inside transitions is not exact, but must not be far: leaves within 0.15."""
-    from .reference.exact import exact_toy
+    from ..reference.exact import exact_toy
 
     toy = TOYS["two-classes"]()
     settings = configured(

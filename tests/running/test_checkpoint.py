@@ -9,18 +9,20 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import netCDF4
 import numpy as np
 import pytest
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior, files, run
-from hamiltree.chains import Chains
-from hamiltree.checkpoint import read, write
-from hamiltree.keeper import MAX_SHARE, Keeper
-from hamiltree.snapshot import Snapshot
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior, files
+from hamiltree.running import run
+from hamiltree.running.chains import Chains
+from hamiltree.running.checkpoint import read, write
+from hamiltree.running.keeper import MAX_SHARE, Keeper
+from hamiltree.running.snapshot import Snapshot
 
-from .resuming import arrays_of, data_of, same_arrays
+from ..support.resuming import arrays_of, data_of, same_arrays
 
 SHORT = {"n_chains": 2, "n_warmup": 40, "n_draws": 30, "max_leaves": 6, "random_state": 1}
 LONG = SHORT | {"n_draws": 1_000_000}
@@ -216,7 +218,7 @@ def test_a_disk_that_fills_up_does_not_end_the_run(tmp_path, monkeypatch, capsys
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "_flush", full_after_the_first)
-    monkeypatch.setattr("hamiltree.keeper.MAX_SHARE", np.inf)
+    monkeypatch.setattr("hamiltree.running.keeper.MAX_SHARE", np.inf)
     with pytest.warns(UserWarning, match="No space left.* not up to date; the draws are all here"):
         posterior = fitted(SHORT, checkpoint=path, checkpoint_seconds=0.0)
     assert len(writes) > 3
@@ -230,9 +232,9 @@ def test_a_disk_that_fills_up_does_not_end_the_run(tmp_path, monkeypatch, capsys
 
 LIMITED = """
 import resource, signal, sys
-from hamiltree import keeper
+from hamiltree.running import keeper
 sys.path.insert(0, "")
-from tests.test_checkpoint import SHORT, fitted
+from tests.running.test_checkpoint import SHORT, fitted
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 keeper.MAX_SHARE = float("inf")
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
@@ -245,7 +247,7 @@ print(posterior.n_draws)
 def test_a_write_that_fails_in_the_library_below_does_not_end_the_run(tmp_path):
     """The system refuses to write more than so many bytes, in the middle of a file."""
     path = tmp_path / "run.nc"
-    root = os.path.dirname(os.path.dirname(__file__))
+    root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(path)],
         capture_output=True, text=True, timeout=120, cwd=root,
@@ -261,8 +263,8 @@ def test_a_write_that_fails_in_the_library_below_does_not_end_the_run(tmp_path):
 SIDE_BY_SIDE = """
 import sys, threading
 sys.path.insert(0, "")
-from hamiltree import keeper
-from tests.test_checkpoint import SHORT, fitted
+from hamiltree.running import keeper
+from tests.running.test_checkpoint import SHORT, fitted
 keeper.MAX_SHARE = float("inf")
 common = {"checkpoint_seconds": 0.0, "n_draws": 400, "n_jobs": 1}
 threads = [
@@ -279,7 +281,7 @@ for thread in threads:
 def test_runs_in_threads_of_one_process_write_side_by_side(tmp_path, monkeypatch):
     """In a process of its own: the library below would take it down, not raise."""
     paths = [tmp_path / f"run{k}.nc" for k in range(3)]
-    root = os.path.dirname(os.path.dirname(__file__))
+    root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", SIDE_BY_SIDE, *map(str, paths)],
         capture_output=True, text=True, timeout=300, cwd=root,
@@ -294,14 +296,14 @@ def test_runs_in_threads_of_one_process_write_side_by_side(tmp_path, monkeypatch
 def test_writing_takes_a_hundredth_of_the_time(tmp_path, monkeypatch):
     """A slow disk makes checkpoints rarer; otherwise they come as often as asked for."""
     clock = [0.0]
-    monkeypatch.setattr("hamiltree.keeper.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("hamiltree.running.keeper.time.perf_counter", lambda: clock[0])
     written = []
 
     def slow_write(target, snapshot):
         written.append(clock[0])
         clock[0] += 2.0
 
-    monkeypatch.setattr("hamiltree.checkpoint.write", slow_write)
+    monkeypatch.setattr("hamiltree.running.checkpoint.write", slow_write)
     keeper = Keeper(tmp_path / "run.nc", seconds=60.0)
     snapshot = Snapshot({}, [], [], [], 0.0)
     keeper.begin(lambda: snapshot)
@@ -340,7 +342,7 @@ def seen(monkeypatch):
         done[0] = self.done
 
     monkeypatch.setattr(Chains, "_advance", noted)
-    monkeypatch.setattr("hamiltree.chains.BLOCK_SECONDS", 0.02)
+    monkeypatch.setattr("hamiltree.running.chains.BLOCK_SECONDS", 0.02)
     return done
 
 

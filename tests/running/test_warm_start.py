@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 
-from .configuring import parameters
-from .resuming import METHODS, data_of
+from ..configuring import parameters
+from ..support.resuming import METHODS, data_of
 from .test_checkpoint import SHORT, same_runs
 
 
@@ -99,7 +99,7 @@ def test_a_run_towards_a_goal_can_go_on():
 def test_an_interrupted_run_can_go_on(monkeypatch):
     X, y = data_of("classification")
     model = BayesianTreeClassifier(**SHORT | {"n_draws": 300}, warm_start=True)
-    from hamiltree.chains import Chains
+    from hamiltree.running.chains import Chains
 
     advance = Chains._advance
 
@@ -108,7 +108,7 @@ def test_an_interrupted_run_can_go_on(monkeypatch):
         if self.n_draws > 20:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hamiltree.chains.BLOCK_SECONDS", 0.001)
+    monkeypatch.setattr("hamiltree.running.chains.BLOCK_SECONDS", 0.001)
     monkeypatch.setattr(Chains, "_advance", impatient)
     with pytest.warns(UserWarning, match="fit again with warm_start=True to go on"):
         model.fit(X, y)

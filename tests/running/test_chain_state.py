@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hamiltree.chain_state import capture, restore
 from hamiltree.core.tree.nodes import Tree
-from hamiltree.gathering import gather, joined, parted, stats_of
 from hamiltree.methods.base import Problem, build_sampler
-from hamiltree.run import Chains
+from hamiltree.running.chain_state import capture, restore
+from hamiltree.running.gathering import gather, joined, parted, stats_of
+from hamiltree.running.run import Chains
 
-from .configuring import configured
-from .reference.model import TOYS
-from .resuming import METHODS, TASKS, arrays_of, same_arrays
+from ..configuring import configured
+from ..reference.model import TOYS
+from ..support.resuming import METHODS, TASKS, arrays_of, same_arrays
 
 N_WARMUP = 60
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.soft.data import blocks_of
+from ..core.tree.record import Piece
+from ..files import library_version
+from ..json_text import plain
+from ..methods.base import Configuration, Problem
 from .chain_state import State
-from .core.soft.data import blocks_of
-from .core.tree.record import Piece
-from .files import library_version
-from .json_text import plain
-from .methods.base import Configuration, Problem
 
 
 @dataclass(frozen=True)

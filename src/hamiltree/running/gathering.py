@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.tree.record import SCALARS, Piece
-from .draws import Draws
+from ..core.tree.record import SCALARS, Piece
+from ..draws import Draws
 
 _NUTS_STATS = ("divergent", "nuts_depth", "step_size", "accept_stat", "n_gradients")
 _STATS: dict[str, tuple[str, ...]] = {
