@@ -177,7 +177,7 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
     from hamiltree.draws import RunInfo
     from hamiltree.methods import HMCDF
     from hamiltree.preprocess import learn
-    from hamiltree.running.gathering import gather
+    from hamiltree.running.chains import collect
 
     rng = np.random.default_rng(0)
     trees, chains, classes = task["draws"], task["chains"], task["classes"]
@@ -203,7 +203,7 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
         )
 
     pieces = [[piece(250) for _ in range(trees // 250)] for _ in range(chains)]
-    draws, _ = gather(pieces, trees, np.full(FEATURES, 0.01))
+    draws, _ = collect(pieces, trees, np.full(FEATURES, 0.01))
     peak = peak_bytes() - bare
     del pieces
     kept = sum(a.nbytes for a in vars(draws).values() if isinstance(a, np.ndarray))

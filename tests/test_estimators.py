@@ -281,7 +281,7 @@ def test_an_interrupted_run_keeps_its_draws_and_says_so(monkeypatch):
     sample = run.sample
     monkeypatch.setattr(run, "sample", interrupted)
     X, y = grid_data()
-    with pytest.warns(UserWarning, match="interrupted: kept the 5 of 30 draws a chain"):
+    with pytest.warns(UserWarning, match="interrupted: kept the 5 of 30 draws per chain"):
         model = BayesianTreeClassifier(**SHORT).fit(X, y)
     assert model.predict(X).shape == (60,)
 

@@ -271,7 +271,7 @@ def test_a_long_run_that_was_stopped_goes_on(tmp_path, monkeypatch):
         if self.done > 20:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hamiltree.running.chains.BLOCKS_A_ROUND", 1)
+    monkeypatch.setattr("hamiltree.running.chains.BLOCKS_PER_ROUND", 1)
     monkeypatch.setattr(Chains, "_advance", impatient)
     with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted"):
         restarts.run_restart(config, split, tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -26,9 +26,7 @@ from .parameters import checked, declared
 from .posterior import Posterior
 from .preprocess import Preprocessing, only_numbers, refuse_missing
 from .running import run
-from .running.gathering import parted
-from .running.keeper import Keeper
-from .running.snapshot import Snapshot
+from .running.checkpoints import Checkpoints, Snapshot
 
 N_MONITORED = 20  # training rows at which the chains' predictions are compared
 
@@ -51,9 +49,10 @@ class BayesianTree(EstimatorParameters, ABC):
         -------
         self
             With ``posterior_``. A ConvergenceWarning says when the chains do not agree; after
-            Ctrl-C or SIGTERM the draws made so far are kept, with a warning that says how to go
-            on. ``posterior_.info.stopped`` says what ended the run: "n_draws", "target",
-            "max_draws" or "interrupted".
+            Ctrl-C the draws made so far are kept, with a warning that says how to go on, and a
+            second one ends at once. SIGTERM ends the process with status 143, once the checkpoint,
+            if there is one, is written. ``posterior_.info.stopped`` says what ended the run:
+            "n_draws", "target", "max_draws" or "interrupted".
         """
         values = {f.name: checked(self, f) for f in declared(self)}
         method = chosen(self.method, self.preset)
@@ -67,10 +66,12 @@ class BayesianTree(EstimatorParameters, ABC):
         configuration = self._configuration(method, values, preprocessing, n_classes)
         lengths = method.filled({name: values[name] for name in LENGTHS})
         lengths["n_warmup"] = lengths["n_warmup"] or 0
-        keeper = Keeper(self.checkpoint, self.checkpoint_seconds, self._held())
+        checkpoints = Checkpoints(
+            self.checkpoint, self.checkpoint_seconds, self._held(), hold=self.warm_start
+        )
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        if keeper.seed is not None and not isinstance(self.random_state, Integral):
-            seed = keeper.seed  # the user left it to us, and this is what it was
+        if checkpoints.seed is not None and not isinstance(self.random_state, Integral):
+            seed = checkpoints.seed  # the user left it to us, and this is what it was
         limit = _most_draws(lengths["n_draws"], self.target_rhat, self.max_draws)
         provenance: dict[str, Any] = {**lengths, "seed": seed}
         known = np.asarray(target, np.float64) if n_classes == 0 else coded
@@ -97,13 +98,13 @@ class BayesianTree(EstimatorParameters, ABC):
             n_jobs=self.n_jobs,
             seed=seed,
             progress=self.progress,
-            keeper=keeper,
+            checkpoints=checkpoints,
         )
         # A copy, whatever becomes of the caller's; now that the sampler's memory is free again.
         training = TrainingData(rows.copy(), known.copy())
         self.posterior_ = posterior_of(*drawn)
-        self._chains = _without_what_is_kept(keeper.held, self.posterior_.n_draws)
-        self._tell_of_the_run(limit, keeper)
+        self._chains = checkpoints.held
+        self._tell_of_the_run(limit, checkpoints)
         return self
 
     def single_tree_score(self, X: ArrayLike, y: ArrayLike) -> float:
@@ -217,32 +218,37 @@ class BayesianTree(EstimatorParameters, ABC):
         return configuration
 
     def _held(self) -> Snapshot | None:
-        """The run that ``warm_start`` goes on from."""
-        chains: Snapshot | None = getattr(self, "_chains", None)
-        if not self.warm_start or chains is None or chains.pieces:
-            return chains if self.warm_start else None
-        return replace(chains, pieces=parted(self.posterior_.draws, self.posterior_.info.stats))
+        """The run that ``warm_start`` goes on from; None for the first fit."""
+        if not self.warm_start or not hasattr(self, "posterior_"):
+            return None
+        held: Snapshot | None = getattr(self, "_chains", None)
+        if held is None and self.checkpoint is None:
+            raise ValueError(
+                "warm_start=True has no chains to go on with, for the last fit did not keep them: "
+                "set it before the first fit, or start anew with clone(estimator)"
+            )
+        return held
 
-    def _tell_of_the_run(self, limit: int, keeper: Keeper) -> None:
+    def _tell_of_the_run(self, limit: int, checkpoints: Checkpoints) -> None:
         posterior = self.posterior_
-        stale = keeper.failure is not None
+        stale = checkpoints.failure is not None
         if posterior.info.interrupted:
             most = f"at most {limit}" if self.target_rhat is not None else f"{limit}"
             how = "fit again with warm_start=True to go on"
-            if keeper.target is not None and not stale:
+            if checkpoints.target is not None and not stale:
                 how = f"the same call goes on from {self.checkpoint}"
             elif "warm_start" in posterior.configuration.method.unused:
                 how = "they are all there are"
             warnings.warn(
-                f"interrupted: kept the {posterior.n_draws} of {most} draws a chain that were "
-                f"made so far; {how}",
+                f"interrupted: kept the {posterior.n_draws} of {most} draws per chain that "
+                f"were made so far; {how}",
                 UserWarning,
                 stacklevel=3,
             )
         if stale:
             warnings.warn(
-                f"{keeper.failure}. It is not up to date; the draws are all here, keep them with "
-                "posterior_.save",
+                f"{checkpoints.failure}. It is not up to date; the draws are all here, keep them "
+                "with posterior_.save",
                 UserWarning,
                 stacklevel=3,
             )
@@ -267,11 +273,3 @@ def _most_draws(n_draws: int, target_rhat: float | None, max_draws: int | None) 
     if max_draws < n_draws:
         raise ValueError(f"max_draws={max_draws} is smaller than n_draws={n_draws}")
     return max_draws
-
-
-def _without_what_is_kept(held: Snapshot | None, n_draws: int) -> Snapshot | None:
-    """The chains' draws are those of the posterior, unless some have made more."""
-    if held is None:
-        return None
-    made = {int(piece.filled[0]) for pieces in held.pieces for piece in pieces}
-    return replace(held, pieces=()) if made == {n_draws} else held

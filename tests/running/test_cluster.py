@@ -14,8 +14,7 @@ import pytest
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.datasets import make_cgm
 from hamiltree.running import chains, cluster
-from hamiltree.running.checkpoint import read
-from hamiltree.running.interrupts import gentle_stop
+from hamiltree.running.checkpoints import read
 
 from ..configuring import parameters
 from ..support.resuming import METHODS, arrays_of, data_of, same_arrays
@@ -101,14 +100,14 @@ def test_an_interrupt_keeps_what_has_come_back(tmp_path, monkeypatch):
     """Ctrl-C when one chain is back and two are not: the checkpoint has each where it was."""
     X, y = data_of("classification")
     monkeypatch.setattr(chains, "FIRST_ROUND", 60)
-    back = chains.advance_elsewhere
+    back = chains.advance_on_cluster
 
     def impatient(*arguments):
         for chain in back(*arguments):
             yield chain
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(chains, "advance_elsewhere", impatient)
+    monkeypatch.setattr(chains, "advance_on_cluster", impatient)
     path = tmp_path / "run.nc"
     model = BayesianTreeClassifier(**SHORT | {"n_draws": 40}, checkpoint=path)
     with (
@@ -120,20 +119,6 @@ def test_an_interrupt_keeps_what_has_come_back(tmp_path, monkeypatch):
     monkeypatch.undo()
     whole = BayesianTreeClassifier(**SHORT | {"n_draws": 40}).fit(X, y)
     assert same_arrays(draws_of(model.fit(X, y)), draws_of(whole))
-
-
-def test_signals_wait_while_something_must_not_be_disturbed():
-    reached = []
-
-    def interrupted(stop) -> None:
-        with stop.undisturbed():
-            os.kill(os.getpid(), signal.SIGINT)
-            reached.extend(1 for _ in range(1000))
-        reached.append("never")
-
-    with gentle_stop(at_once=True) as stop, pytest.raises(KeyboardInterrupt):
-        interrupted(stop)
-    assert reached == [1] * 1000
 
 
 # ------------------------------------------------------------------ Dask

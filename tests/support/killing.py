@@ -24,7 +24,7 @@ import netCDF4  # noqa: F401  children need not load it
 import numpy as np
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
-from hamiltree.running import chains, checkpoint, keeper
+from hamiltree.running import chains, checkpoints
 
 from ..configuring import parameters
 from .resuming import METHODS, arrays_of, data_of, same_arrays
@@ -43,7 +43,7 @@ def estimator_of(kind: str, task: str, seed: int) -> Any:
 
 def hurry(block: int) -> None:
     """Many short blocks, none faster than a hundredth of a second, and a checkpoint after each."""
-    keeper.MAX_SHARE = np.inf
+    checkpoints.MAX_SHARE = np.inf
     advance = chains.Chains._advance
 
     def slowly(self: Any, *arguments: Any) -> None:
@@ -80,7 +80,7 @@ def where_it_was(path: Path, model: Any) -> str:
     """What the run was doing when it was killed, as far as its files tell."""
     stage = "sampling"
     if model.method != "smc":
-        done = min(checkpoint.read(path).done)
+        done = min(checkpoints.read(path).done)
         stage = "warm-up" if done < model.n_warmup else "sampling"
     return f"{stage}, writing" if list(path.parent.glob(".*.part")) else stage
 

@@ -17,7 +17,7 @@ from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
 from ..methods import chosen
 from ..posterior import Posterior
 from ..running import run
-from ..running.gathering import gather
+from ..running.chains import collect
 from .configurations import (
     HMC,
     Estimator,
@@ -179,7 +179,7 @@ def watch_burn_in(posterior: Posterior, split: Split) -> Posterior:
     first = posterior.info.acceptance["warmup"]
     if again != {move: (int(a[0]), int(n[0])) for move, (a, n) in first.items() if n[0]}:
         raise RuntimeError("the watched burn-in is not the chain's own: its moves differ")
-    draws, _ = gather([pieces], n_warmup, sampler.h)
+    draws, _ = collect([pieces], n_warmup, sampler.h)
     info = RunInfo({}, {}, posterior.info.seconds, posterior.info.stopped)
     return Posterior(draws, info, preprocessing, posterior.configuration)
 

@@ -1,4 +1,4 @@
-"""Chains on other machines: one joblib task a chain, wherever ``joblib.parallel_config`` sends it.
+"""Chains on other machines: one joblib task per chain, where ``joblib.parallel_config`` sends it.
 
 A task gets the data, the settings and the state of its chain, and gives back draws and the new
 state. It has no other input, so a task that is lost with its worker is simply run again, and the
@@ -34,7 +34,7 @@ def is_asked_for(n_jobs: int | None) -> bool:
     return n_jobs != 1 and not getattr(backend, "supports_sharedmem", False)
 
 
-def advance_elsewhere(
+def advance_on_cluster(
     problem: Problem,
     settings: Configuration[Any],
     n_warmup: int,

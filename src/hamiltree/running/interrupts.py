@@ -6,64 +6,56 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
+
+
+class Stopped(KeyboardInterrupt):
+    """The run was asked to end, and can be kept as it is."""
 
 
 class Stop:
-    """Whether the run was asked to end."""
+    """Whether the run was asked to end: a context manager that listens for signals.
+
+    The first signal of a kind is noted; the next one does what it always does. Handlers that
+    somebody else installed are left alone, and outside the main thread there are none to install.
+    """
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
-        self.must_wait = False
+        """The one received; of both SIGTERM, which ends the process."""
+        self._before: dict[int, Any] = {}
+        self._at_once = False
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                handler = signal.getsignal(number)
+                if handler in (signal.SIG_DFL, signal.default_int_handler):
+                    self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())
 
     def look(self) -> None:
         """End the run, if it was asked to."""
         if self.signal is not None:
-            raise KeyboardInterrupt
+            raise Stopped
 
     @contextmanager
-    def undisturbed(self) -> Iterator[None]:
-        """What is done here is done whole, also where signals act at once."""
-        self.must_wait = True
+    def at_once(self) -> Iterator[None]:
+        """Signals need not wait for what is done in here: it takes long, and may be lost."""
+        self._at_once = True
         try:
+            self.look()
             yield
         finally:
-            self.must_wait = False
-        self.look()
+            self._at_once = False
 
-
-@contextmanager
-def gentle_stop(*, at_once: bool) -> Iterator[Stop]:
-    """Notes the first signal; the next one does what it always does.
-
-    Handlers that somebody else installed are left alone, and outside the main thread there are
-    none to install.
-
-    Parameters
-    ----------
-    at_once : raise KeyboardInterrupt right away, where what is under way takes too long
-    """
-    stop = Stop()
-    before: dict[signal.Signals, Any] = {}
-
-    def put_back() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        before.clear()
-
-    def handle(number: int, frame: Any) -> None:
-        stop.signal = signal.Signals(number)
-        put_back()
-        if at_once and not stop.must_wait:
-            raise KeyboardInterrupt
-
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            handler = signal.getsignal(number)
-            if handler in (signal.SIG_DFL, signal.default_int_handler):
-                before[number] = handler
-                signal.signal(number, handle)
-    try:
-        yield stop
-    finally:
-        put_back()
+    def _handle(self, number: int, frame: Any) -> None:
+        if self.signal != signal.SIGTERM:
+            self.signal = signal.Signals(number)
+        signal.signal(number, self._before.pop(number))
+        if self._at_once:
+            raise Stopped
