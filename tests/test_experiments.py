@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import shutil
 from types import SimpleNamespace
 
 import joblib
@@ -308,6 +309,27 @@ def test_keys_know_the_configuration_the_version_and_the_code(monkeypatch):
     monkeypatch.setattr(store, "sources_digest", lambda: "other")
     keys.add(key_of(config))
     assert len(keys) == 4
+
+
+def test_every_source_counts(tmp_path):
+    """Also those in folders of folders, as the compiled code is, and new ones."""
+    package = tmp_path / "package"
+    shutil.copytree(store.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__", "data"))
+
+    def digest():
+        store.sources_digest.cache_clear()
+        return store.sources_digest(package)
+
+    seen = {store.sources_digest()}
+    assert digest() in seen, "where the library stands does not matter"
+    for name in ("core/tree/priors.py", "samplers/cgm.py", "running/chains.py", "ensemble.py"):
+        with open(package / name, "a") as file:
+            file.write("# other code")
+        assert digest() not in seen
+        seen.add(digest())
+    (package / "core" / "new.py").touch()
+    assert digest() not in seen
+    store.sources_digest.cache_clear()
 
 
 def test_data_digest_sees_every_cell():
