@@ -235,7 +235,7 @@ def test_missing_values_are_refused_or_left_out(folder, tmp_path):
     assert "--drop-missing" in refused
     result = run("fit", path, "-t", "cost", "-o", model, "--drop-missing", *SHORT)
     assert "left out 2 of 120 rows" in result.stderr
-    assert Posterior.load(model).provenance["n_rows"] == 118
+    assert Posterior.load(model).table.n_rows == 118
 
 
 def test_every_parameter_is_an_option(monkeypatch):

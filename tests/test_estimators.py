@@ -307,7 +307,7 @@ def test_fit_goes_on_until_the_chains_agree(tmp_path):
     )
     posterior.save(tmp_path / "a.nc")
     back = Posterior.load(tmp_path / "a.nc")
-    assert (back.info.stopped, back.provenance["max_draws"]) == ("target", 800)
+    assert (back.info.stopped, back.info.max_draws) == ("target", 800)
     assert met in back.diagnose().sentence
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import joblib
@@ -255,7 +256,7 @@ def test_the_burn_in_of_another_chain_is_refused():
     ((config, _),) = restarts.restart_configs([split], ["hmc-df"], "exact", 1, shorten=2)
     posterior = restarts.fitted(restarts.burn_in_config(config), split)
     restarts.watch_burn_in(posterior, split)
-    posterior.provenance["seed"] += 1
+    posterior.info = replace(posterior.info, seed=posterior.info.seed + 1)
     with pytest.raises(RuntimeError, match="not the chain's own"):
         restarts.watch_burn_in(posterior, split)
 

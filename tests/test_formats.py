@@ -35,6 +35,10 @@ def test_an_old_file_predicts_what_it_did(name, tmp_path):
     assert posterior.best_tree().to_text()
     assert posterior.best_tree().leaf_intervals() is not None
     assert posterior.summary()
+    # what is typed now was a key of the provenance then
+    warmup = 200 if "smc" in name else 60
+    assert (posterior.info.n_warmup, posterior.info.seed) == (warmup, 209652396)
+    assert posterior.provenance == {}
     posterior.save(tmp_path / "again.nc")
     again = Posterior.load(tmp_path / "again.nc")
     assert again.configuration == posterior.configuration
@@ -54,6 +58,8 @@ def test_old_settings_become_those_of_the_method():
 
 
 def test_an_old_model_file_of_the_command_line(tmp_path):
+    old = Posterior.load(FOLDER / "model-0.1.0.nc").table
+    assert (old.name, old.n_rows, old.encoding.target) == ("small.csv", 24, "answer")
     table = pandas.DataFrame({"size": [0.2, 0.9], "colour": ["red", "blue"]})
     table.to_csv(tmp_path / "new.csv", index=False)
     arguments = ["predict", str(FOLDER / "model-0.1.0.nc"), str(tmp_path / "new.csv")]

@@ -152,7 +152,7 @@ def test_shared_values_are_the_estimators_or_the_methods():
 def test_the_papers_run_length_is_used():
     short = {"n_chains": 1, "random_state": 0}
     posterior = BayesianTreeClassifier(method=WU.paper(), **short).fit(*data()).posterior_
-    assert (posterior.n_draws, posterior.provenance["n_warmup"]) == (800, 200)
+    assert (posterior.n_draws, posterior.info.n_warmup) == (800, 200)
 
 
 def test_a_preset_does_not_change_an_object():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -73,20 +73,18 @@ class BayesianTree(EstimatorParameters, ABC):
         if checkpoints.seed is not None and not isinstance(self.random_state, Integral):
             seed = checkpoints.seed  # the user left it to us, and this is what it was
         limit = _most_draws(lengths["n_draws"], self.target_rhat, self.max_draws)
-        provenance: dict[str, Any] = {**lengths, "seed": seed}
         known = np.asarray(target, np.float64) if n_classes == 0 else coded
         training = TrainingData(rows, known)
         monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
 
         def posterior_of(draws: Draws, info: RunInfo) -> Posterior:
-            posterior = Posterior(
-                draws, info, preprocessing, configuration, provenance=provenance, training=training
-            )
+            if self.target_rhat is not None:
+                info = replace(info, target_rhat=float(self.target_rhat), max_draws=int(limit))
+            posterior = Posterior(draws, info, preprocessing, configuration, training=training)
             return posterior.monitored_at(rows[monitored.astype(int)], n_jobs=self.n_jobs)
 
         goal = None
         if (max_rhat := self.target_rhat) is not None:
-            provenance |= {"target_rhat": float(max_rhat), "max_draws": int(limit)}
             goal = run.Goal(lambda *drawn: agree(posterior_of(*drawn), max_rhat), limit)
         drawn = run.sample(
             run.Problem(columns=preprocessing.columns_of(rows), y=coded, n_classes=n_classes),

@@ -29,6 +29,8 @@ from .tree import Tree
 if TYPE_CHECKING:
     import xarray
 
+    from .encoding import TrainingTable
+
 
 class Posterior(Ensemble):
     """Sampled trees with their weights, and what was recorded at each draw.
@@ -43,10 +45,12 @@ class Posterior(Ensemble):
     configuration : the method of the run, with its parameters
     monitor : ndarray of shape (chain, draw, point), optional
         Predictions at fixed rows, by which ``diagnose`` compares the chains; see ``monitored_at``.
-    provenance : mapping, optional
-        Plain values worth keeping with the file, such as ``n_warmup`` and ``seed``.
     training : TrainingData, optional
         The rows that the trees were sampled from; see ``without_data``.
+    table : TrainingTable, optional
+        The table that they came from, and how it is encoded.
+    provenance : mapping, optional
+        Plain values worth keeping with the file; nothing depends on them.
     """
 
     def __init__(
@@ -57,14 +61,16 @@ class Posterior(Ensemble):
         configuration: Configuration[Any],
         *,
         monitor: FloatArray | None = None,
-        provenance: Mapping[str, Any] | None = None,
         training: TrainingData | None = None,
+        table: TrainingTable | None = None,
+        provenance: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(draws, preprocessing, configuration)
         self.info = info
         self.monitor = monitor
-        self.provenance = dict(provenance or {})
         self.training = training
+        self.table = table
+        self.provenance = dict(provenance or {})
 
     # ------------------------------------------------------------------ what was recorded
 
@@ -202,7 +208,7 @@ class Posterior(Ensemble):
         """
         return Posterior(
             self.draws, self.info, self.preprocessing, self.configuration,
-            monitor=self.monitor, provenance=self.provenance,
+            monitor=self.monitor, table=self.table, provenance=self.provenance,
         )  # fmt: skip
 
     def monitored_at(self, X: ArrayLike, *, n_jobs: int | None = None) -> Posterior:
@@ -220,8 +226,8 @@ class Posterior(Ensemble):
             ]
         return Posterior(
             self.draws, self.info, self.preprocessing, self.configuration,
-            monitor=np.ascontiguousarray(predictions), provenance=self.provenance,
-            training=self.training,
+            monitor=np.ascontiguousarray(predictions), training=self.training, table=self.table,
+            provenance=self.provenance,
         )  # fmt: skip
 
     # ------------------------------------------------------------------ for people and files
@@ -281,7 +287,7 @@ class Posterior(Ensemble):
         """Write everything to one NetCDF file, replacing it only once it is complete."""
         storage.write(
             path, self.draws, self.info, self.preprocessing, self.configuration, self.monitor,
-            self.provenance, self.training,
+            self.training, self.table, self.provenance,
         )  # fmt: skip
 
     @classmethod
@@ -290,7 +296,8 @@ class Posterior(Ensemble):
         contents = storage.read(path)
         return cls(
             contents.draws, contents.info, contents.preprocessing, contents.configuration,
-            monitor=contents.monitor, provenance=contents.provenance, training=contents.training,
+            monitor=contents.monitor, training=contents.training, table=contents.table,
+            provenance=contents.provenance,
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -101,7 +101,7 @@ def test_a_seed_left_to_chance_is_kept(tmp_path):
     path = tmp_path / "run.nc"
     first = fitted(SHORT, random_state=None, checkpoint=path)
     on = fitted(SHORT, random_state=None, checkpoint=path, n_draws=50)
-    assert on.provenance["seed"] == first.provenance["seed"]
+    assert on.info.seed == first.info.seed
     np.testing.assert_array_equal(on.log_posterior[:, :30], first.log_posterior)
 
 

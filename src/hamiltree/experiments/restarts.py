@@ -161,13 +161,13 @@ def run_burn_in(config: Config, split: Split) -> Result:
 
 def watch_burn_in(posterior: Posterior, split: Split) -> Posterior:
     """The trees of each burn-in iteration of the one chain that made this posterior."""
-    preprocessing, n_warmup = posterior.preprocessing, posterior.provenance["n_warmup"]
+    preprocessing, n_warmup = posterior.preprocessing, posterior.info.n_warmup or 0
     classes = preprocessing.classes
     target = preprocessing.y_to_model(split.y) if classes is None else split.y
     coded = target if classes is None else np.searchsorted(classes, target)
     problem = run.Problem(preprocessing.to_unit(split.X), coded, posterior.n_classes)
     sampler = run.build_sampler(problem, posterior.configuration, n_warmup, 1)
-    (seed,) = np.random.SeedSequence(posterior.provenance["seed"]).spawn(1)
+    (seed,) = np.random.SeedSequence(posterior.info.seed).spawn(1)
     chain: Any = sampler.start(np.random.Generator(np.random.PCG64(seed)))
     spare = np.random.default_rng(0)  # recording may draw leaf means, not from the chain's numbers
     pieces = []

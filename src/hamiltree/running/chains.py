@@ -74,6 +74,7 @@ class Chains:
     ) -> None:
         self.started = time.perf_counter() - (0.0 if resume is None else resume.seconds)
         self.method = settings.method
+        self.n_warmup, self.seed = n_warmup, seed if isinstance(seed, int) else None
         self.on_cluster = is_asked_for(n_jobs)
         self._stop = Stop() if stop is None else stop
         self._checkpoints = Checkpoints() if checkpoints is None else checkpoints
@@ -278,6 +279,8 @@ class Chains:
             seconds=time.perf_counter() - self.started,
             stopped=stopped,
             compile_seconds=self.compile_seconds,
+            n_warmup=self.n_warmup,
+            seed=self.seed,
             log_evidence=(
                 log_evidence(scalar["log_weight"]) if self.method.makes_particles else None
             ),
