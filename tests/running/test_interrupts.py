@@ -77,6 +77,8 @@ def ended(program: str, *signals: signal.Signals, path: Path | None = None) -> t
     command = [sys.executable, "-c", BEGIN + program, *([] if path is None else [str(path)])]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
+        watchdog = threading.Timer(120, process.kill)
+        watchdog.start()
         said = ""
         while "drawing" not in said:
             line = process.stdout.readline()
@@ -86,6 +88,7 @@ def ended(program: str, *signals: signal.Signals, path: Path | None = None) -> t
             process.send_signal(number)
             time.sleep(0.5)
         out, errors = process.communicate(timeout=20)
+        watchdog.cancel()
     return process.returncode, said + out, errors
 
 
