@@ -16,8 +16,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from hamiltree import run as chains
 from hamiltree.methods import CGM, SMC, WU
+from hamiltree.running import run as chains
 
 from .data import load
 

@@ -215,7 +215,7 @@ def test_ctrl_c_in_warm_up_says_how_to_go_on(folder, tmp_path, monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hamiltree.chains.Chains._advance", stopped)
+    monkeypatch.setattr("hamiltree.running.chains.Chains._advance", stopped)
     command = ["fit", folder / "costs.parquet", "-t", "cost", "-o", tmp_path / "model.nc", *SHORT]
     said = run(*command, "--checkpoint", tmp_path / "run.nc", code=130).stderr
     assert "during warm-up" in said
@@ -235,7 +235,7 @@ def test_missing_values_are_refused_or_left_out(folder, tmp_path):
     assert "--drop-missing" in refused
     result = run("fit", path, "-t", "cost", "-o", model, "--drop-missing", *SHORT)
     assert "left out 2 of 120 rows" in result.stderr
-    assert Posterior.load(model).provenance["n_rows"] == 118
+    assert Posterior.load(model).table.n_rows == 118
 
 
 def test_every_parameter_is_an_option(monkeypatch):

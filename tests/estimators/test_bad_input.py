@@ -8,9 +8,10 @@ import numpy as np
 import pandas
 import pytest
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.methods import HMCDF, METHODS
 from hamiltree.methods.common import expected_leaves
+from hamiltree.running import run
 
 from ..support import configuring
 

@@ -13,10 +13,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.datasets import make_cgm
 from hamiltree.methods import HMCDF, METHODS
 from hamiltree.posterior import Posterior
+from hamiltree.running import run
 
 from ..support.configuring import parameters
 
@@ -306,7 +307,7 @@ def test_fit_goes_on_until_the_chains_agree(tmp_path):
     )
     posterior.save(tmp_path / "a.nc")
     back = Posterior.load(tmp_path / "a.nc")
-    assert (back.info.stopped, back.provenance["max_draws"]) == ("target", 800)
+    assert (back.info.stopped, back.info.max_draws) == ("target", 800)
     assert met in back.diagnose().sentence
 
 

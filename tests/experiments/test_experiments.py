@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import joblib
@@ -16,7 +18,6 @@ from rich.console import Console
 from scipy.integrate import trapezoid
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
-from hamiltree.chains import Chains
 from hamiltree.datasets import PAPER_DATASETS, load_paper_split
 from hamiltree.datasets.paper import Split, generate_split
 from hamiltree.experiments import grid, measures, render, restarts, splits, store, tables
@@ -36,6 +37,7 @@ from hamiltree.experiments.runner import Job, StoppedError, complete
 from hamiltree.experiments.store import Result, Store, key_of
 from hamiltree.methods import CGM, HMCDF, WU
 from hamiltree.posterior.draws import RunInfo
+from hamiltree.running.chains import Chains
 
 from ..support.configuring import parameters
 
@@ -254,7 +256,7 @@ def test_the_burn_in_of_another_chain_is_refused():
     ((config, _),) = restarts.restart_configs([split], ["hmc-df"], "exact", 1, shorten=2)
     posterior = restarts.fitted(restarts.burn_in_config(config), split)
     restarts.watch_burn_in(posterior, split)
-    posterior.provenance["seed"] += 1
+    posterior.info = replace(posterior.info, seed=posterior.info.seed + 1)
     with pytest.raises(RuntimeError, match="not the chain's own"):
         restarts.watch_burn_in(posterior, split)
 
@@ -271,7 +273,7 @@ def test_a_long_run_that_was_stopped_goes_on(tmp_path, monkeypatch):
         if self.done > 20:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hamiltree.chains.BLOCKS_A_ROUND", 1)
+    monkeypatch.setattr("hamiltree.running.chains.BLOCKS_PER_ROUND", 1)
     monkeypatch.setattr(Chains, "_advance", impatient)
     with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted"):
         restarts.run_restart(config, split, tmp_path)
@@ -308,6 +310,27 @@ def test_keys_know_the_configuration_the_version_and_the_code(monkeypatch):
     monkeypatch.setattr(store, "sources_digest", lambda: "other")
     keys.add(key_of(config))
     assert len(keys) == 4
+
+
+def test_every_source_counts(tmp_path):
+    """Also those in folders of folders, as the compiled code is, and new ones."""
+    package = tmp_path / "package"
+    shutil.copytree(store.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__", "data"))
+
+    def digest():
+        store.sources_digest.cache_clear()
+        return store.sources_digest(package)
+
+    seen = {store.sources_digest()}
+    assert digest() in seen, "where the library stands does not matter"
+    for name in ("core/tree/priors.py", "samplers/cgm.py", "running/chains.py", "ensemble.py"):
+        with open(package / name, "a") as file:
+            file.write("# other code")
+        assert digest() not in seen
+        seen.add(digest())
+    (package / "core" / "new.py").touch()
+    assert digest() not in seen
+    store.sources_digest.cache_clear()
 
 
 def test_data_digest_sees_every_cell():

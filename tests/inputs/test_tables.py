@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import pytest
 
-from hamiltree.inputs.encoding import Encoding, encoding_of, learn_encoding
+from hamiltree.inputs.encoding import Encoding, TrainingTable, encoding_of, learn_encoding
 from hamiltree.inputs.tables import TableError, detect_task, labels, read_table, refuse_missing
 
 from ..support.fake_draws import fake_posterior
@@ -262,11 +262,13 @@ def test_new_rows_that_do_not_fit_are_refused(columns, complaint):
 def test_a_damaged_encoding_is_refused(stored):
     with pytest.raises(TableError, match="nothing readable"):
         Encoding.from_dict(stored)
+    with pytest.raises(TableError, match="nothing readable"):
+        TrainingTable.from_dict(stored)
 
 
 def test_the_encoding_of_a_model(seed):
     posterior = fake_posterior(seed)
     assert encoding_of(posterior).outputs == posterior.preprocessing.feature_names
-    posterior.provenance["table"] = Encoding.of_numbers(["other"]).to_dict()
+    posterior.table = TrainingTable(Encoding.of_numbers(["other"]))
     with pytest.raises(TableError, match="does not fit its trees"):
         encoding_of(posterior)

@@ -15,12 +15,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hamiltree.core.predict as predict_module
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior, run
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
 from hamiltree.methods import CGM, HMCDF, HMCDFI, METHODS, SMC, WU, Method, base, chosen
 from hamiltree.methods.parameters import declared, parameter, whole
+from hamiltree.running import run
 from hamiltree.samplers.cgm import build_cgm
 
-from ..resuming import arrays_of, same_arrays
+from ..support.resuming import arrays_of, same_arrays
 
 SHORT = {"n_chains": 2, "n_warmup": 20, "n_draws": 10, "random_state": 0}
 LEFT = {
@@ -151,7 +152,7 @@ def test_shared_values_are_the_estimators_or_the_methods():
 def test_the_papers_run_length_is_used():
     short = {"n_chains": 1, "random_state": 0}
     posterior = BayesianTreeClassifier(method=WU.paper(), **short).fit(*data()).posterior_
-    assert (posterior.n_draws, posterior.provenance["n_warmup"]) == (800, 200)
+    assert (posterior.n_draws, posterior.info.n_warmup) == (800, 200)
 
 
 def test_a_preset_does_not_change_an_object():

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, chains
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.core.smc.node_pool import NOWHERE, add_root, children_of, make_pool
 from hamiltree.core.smc.particles import draw_offspring, drop_unused, make_particles
 from hamiltree.methods import SMC
 from hamiltree.plots import plot_leaves, plot_trace
 from hamiltree.posterior import Posterior
-from hamiltree.run import Problem, sample
+from hamiltree.running import chains
+from hamiltree.running.run import Problem, sample
 from hamiltree.samplers import smc
 
 from ..reference.enumerate_smc import TINY, TinyProblem, grid_problem

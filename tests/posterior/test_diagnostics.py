@@ -27,11 +27,10 @@ def chains(rng, *, n_chains=4, n_draws=500, log_posterior=None, n_leaves=None, *
     )
     return Posterior(
         draws,
-        base.info,
+        dataclasses.replace(base.info, n_warmup=300),
         base.preprocessing,
         base.configuration,
         monitor=rng.uniform(size=(*shape, 20)),
-        provenance={"n_warmup": 300},
     )
 
 
@@ -184,8 +183,7 @@ def test_divergences_are_counted_and_the_table_is_readable(rng):
 
 def after(posterior, stopped, target_rhat):
     """The same posterior as the end of a fit with target_rhat."""
-    posterior.info = dataclasses.replace(posterior.info, stopped=stopped)
-    posterior.provenance["target_rhat"] = target_rhat
+    posterior.info = dataclasses.replace(posterior.info, stopped=stopped, target_rhat=target_rhat)
     return posterior
 
 

@@ -273,7 +273,7 @@ def test_reports_and_pickle(seed):
     assert groups["posterior"]["monitor"].shape == (2, 5, 5)
     assert (groups["posterior"]["sigma"].values == post.sigma).all()
     assert groups["sample_stats"]["diverging"].dtype == bool
-    assert '"seed": 7' in groups.attrs["provenance"]
+    assert '"seed": 7' in groups.attrs["run"]
 
 
 def test_no_rows(seed):

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hamiltree.inputs.encoding import Column, Encoding
+from hamiltree.inputs.encoding import Column, Encoding, TrainingTable
 from hamiltree.inputs.tables import TableError
 from hamiltree.posterior import Posterior
 from hamiltree.posterior.describe import finding, percent, share_of_trees, summary_sentence
@@ -25,10 +25,8 @@ from ..support.fake_draws import fake_posterior
 def with_table(posterior: Posterior, encoding: Encoding) -> Posterior:
     """The same trees, on the columns of a table."""
     scale = replace(posterior.preprocessing, feature_names=encoding.outputs)
-    provenance = {**posterior.provenance, "table": encoding.to_dict(), "data": "table.csv"}
-    return Posterior(
-        posterior.draws, posterior.info, scale, posterior.configuration, provenance=provenance
-    )
+    table = TrainingTable(encoding, "table.csv")
+    return Posterior(posterior.draws, posterior.info, scale, posterior.configuration, table=table)
 
 
 def uses(posterior: Posterior, column: int) -> np.ndarray:
@@ -105,7 +103,7 @@ def test_the_form_asks_for_the_columns_of_the_table(seed):
         posterior.info,
         scale,
         posterior.configuration,
-        provenance=posterior.provenance,
+        table=posterior.table,
     )
     data = contents(posterior)
     assert [entry["start"] for entry in data["inputs"]] == [2.0, "north", "mid", 0.003]

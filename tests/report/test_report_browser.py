@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris
 
 from hamiltree import BayesianTreeClassifier
 from hamiltree.estimators.classifier import INTERVAL_SEED
+from hamiltree.inputs.encoding import Encoding, TrainingTable
 from hamiltree.posterior import Posterior
 from hamiltree.posterior.draws import TrainingData
 from hamiltree.report import write_report
@@ -59,7 +60,7 @@ def with_training(posterior: Posterior, n: int = 60) -> Posterior:
     y = rng.integers(0, posterior.n_classes, n) if posterior.n_classes else rng.normal(40, 12, n)
     return Posterior(
         posterior.draws, posterior.info, posterior.preprocessing, posterior.configuration,
-        provenance=posterior.provenance, training=TrainingData(X, y),
+        training=TrainingData(X, y),
     )  # fmt: skip
 
 
@@ -328,7 +329,7 @@ def test_hostile_names_stay_text(chrome, tmp_path, seed):
         {"name": name, "kind": "number", "categories": []} for name in names]}  # fmt: skip
     posterior = Posterior(
         posterior.draws, posterior.info, scale, posterior.configuration,
-        provenance={"table": table, "data": HOSTILE}, training=posterior.training,
+        training=posterior.training, table=TrainingTable(Encoding.from_dict(table), HOSTILE),
     )  # fmt: skip
     watched = Watched(chrome)
     page = watched.open(write_report(posterior, tmp_path / "report.html", title=HOSTILE))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hamiltree.posterior.draws import Draws
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 
 from ..reference.exact import BALANCED
 from ..reference.model import Shape, Toy

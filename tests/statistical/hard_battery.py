@@ -11,7 +11,7 @@ from hamiltree.core.hard.shapes import log_tree_prior
 from hamiltree.core.predict import tree_predictions
 from hamiltree.methods.base import Configuration
 from hamiltree.posterior.draws import Draws, RunInfo
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 from hamiltree.samplers.hard import make_state
 
 from ..reference.enumerate_hard import HardPrior, Label, Leaves, Toy, labels_of

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 
 from hamiltree.posterior.draws import Draws, softness
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 
 from ..reference.exact_learned import h_prior
 from ..reference.model import Prior, from_flat, leaves, phi, sample_sigma, sample_tree, sample_y

@@ -10,7 +10,7 @@ from scipy import stats
 from hamiltree.core.predict import most_likely_leaf
 from hamiltree.methods import SMC
 from hamiltree.methods.base import Configuration
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 
 from ..reference.enumerate_smc import Exact, TinyProblem
 from ..support.configuring import configured

@@ -9,7 +9,7 @@ from hamiltree.core.hard.moves import SWAP, attempt, log_marginal, settle
 from hamiltree.core.hard.record import start_tree
 from hamiltree.core.hard.shapes import log_tree_prior
 from hamiltree.core.tree.nodes import relink
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 from hamiltree.samplers.cgm import MOVES, build_cgm
 
 from ..reference.enumerate_hard import HardPrior, Toy

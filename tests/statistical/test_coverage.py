@@ -15,7 +15,7 @@ from scipy import stats
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.inputs.preprocess import Preprocessing
 from hamiltree.posterior import Posterior
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 
 from ..reference.model import Prior, leaves, phi, sample_sigma, sample_tree, sample_y
 from ..support.configuring import configured

@@ -10,7 +10,7 @@ import numpy as np
 
 from hamiltree.core.predict import tree_predictions
 from hamiltree.posterior.draws import Draws
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 
 from ..reference.stats import effective_sample_size, standard_error
 from ..support.configuring import configured

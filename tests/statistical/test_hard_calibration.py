@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hamiltree.posterior.draws import Draws
-from hamiltree.run import Problem, sample
+from hamiltree.running.run import Problem, sample
 
 from ..reference.enumerate_hard import HardPrior, Leaves, Toy
 from ..reference.simulate_hard import Tree, depth, draw_tree, leaf_of, n_leaves

@@ -10,7 +10,7 @@ import pytest
 from hamiltree import BayesianTreeClassifier
 from hamiltree.core.tree.nodes import copy_tree
 from hamiltree.methods import HMCDF
-from hamiltree.run import Problem
+from hamiltree.running.run import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 from hamiltree.samplers.tempering import EVERY, TemperedChain
 

@@ -108,6 +108,8 @@ def fake_info(n_chains: int, n_draws: int) -> RunInfo:
         },
         seconds=1.5,
         stopped="n_draws",
+        n_warmup=500,
+        seed=7,
     )
 
 
@@ -128,7 +130,6 @@ def fake_posterior(seed: int = 0, *, n_training: int = 0, **options: object) -> 
         fake_info(draws.n_chains, draws.n_draws),
         fake_preprocessing(n_classes),
         configured(method, h=None if method in ("cgm", "wu", "smc") else float(draws.h[0])),
-        provenance={"n_warmup": 500, "seed": 7},
         training=fake_training(n_training, n_classes, seed) if n_training else None,
     )
 
@@ -140,5 +141,5 @@ def with_learned_h(posterior: Posterior, n_columns: int, seed: int = 0) -> Poste
     settings = changed(posterior.configuration, h="learn", h_by_feature=n_columns > 1)
     return Posterior(
         replace(posterior.draws, h=h), posterior.info, posterior.preprocessing, settings,
-        provenance=posterior.provenance, training=posterior.training,
+        training=posterior.training,
     )  # fmt: skip

@@ -12,7 +12,13 @@ import typer
 from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
 
-from ..inputs.encoding import MAX_CATEGORIES, Encoding, learn_encoding, names_with_hints
+from ..inputs.encoding import (
+    MAX_CATEGORIES,
+    Encoding,
+    TrainingTable,
+    learn_encoding,
+    names_with_hints,
+)
 from ..inputs.tables import (
     TableError,
     detect_task,
@@ -174,7 +180,7 @@ def fit(
     with warnings_as_notes(ConvergenceWarning):  # the summary says it
         model.fit(encoding.encode(frame), numbers if kind == "regression" else labels(y))
     posterior = model.posterior_.without_data() if without_data else model.posterior_
-    posterior.provenance |= {"data": data.name, "n_rows": len(frame), "table": encoding.to_dict()}
+    posterior.table = TrainingTable(encoding, data.name, len(frame))
     posterior.save(output)
     if as_json:
         decided = {column.name: column.describe() for column in encoding.columns}

@@ -2,7 +2,7 @@
 
 Results go to standard output and everything else to standard error, so that output can be piped.
 Exit codes: 0 done; 1 the input cannot be used, said in words; 2 wrong usage of the command line;
-3 a check was asked for and failed; 130 Ctrl-C before there was a result.
+3 a check was asked for and failed; 130 Ctrl-C before there was a result; 143 SIGTERM.
 """
 
 from __future__ import annotations

@@ -16,10 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .. import run
-from ..gathering import parted
 from ..inputs.preprocess import Preprocessing, only_numbers, refuse_missing
-from ..keeper import Keeper
 from ..methods import Method, chosen
 from ..methods.base import LENGTHS, SHARED, Configuration
 from ..methods.common import softness_of_used
@@ -27,7 +24,8 @@ from ..methods.parameters import checked, declared
 from ..posterior import Posterior
 from ..posterior.diagnostics import agree
 from ..posterior.draws import Draws, RunInfo, TrainingData, systematic
-from ..snapshot import Snapshot
+from ..running import run
+from ..running.checkpoints import Checkpoints, Snapshot
 from ..utils.arrays import FloatArray
 from .parameters import MAX_DRAWS_FACTOR, EstimatorParameters, RandomState
 
@@ -52,9 +50,10 @@ class BayesianTree(EstimatorParameters, ABC):
         -------
         self
             With ``posterior_``. A ConvergenceWarning says when the chains do not agree; after
-            Ctrl-C or SIGTERM the draws made so far are kept, with a warning that says how to go
-            on. ``posterior_.info.stopped`` says what ended the run: "n_draws", "target",
-            "max_draws" or "interrupted".
+            Ctrl-C the draws made so far are kept, with a warning that says how to go on, and a
+            second one ends at once. SIGTERM ends the process with status 143, once the checkpoint,
+            if there is one, is written. ``posterior_.info.stopped`` says what ended the run:
+            "n_draws", "target", "max_draws" or "interrupted".
         """
         values = {f.name: checked(self, f) for f in declared(self)}
         method = chosen(self.method, self.preset)
@@ -68,25 +67,25 @@ class BayesianTree(EstimatorParameters, ABC):
         configuration = self._configuration(method, values, preprocessing, n_classes)
         lengths = method.filled({name: values[name] for name in LENGTHS})
         lengths["n_warmup"] = lengths["n_warmup"] or 0
-        keeper = Keeper(self.checkpoint, self.checkpoint_seconds, self._held())
+        checkpoints = Checkpoints(
+            self.checkpoint, self.checkpoint_seconds, self._held(), hold=self.warm_start
+        )
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        if keeper.seed is not None and not isinstance(self.random_state, Integral):
-            seed = keeper.seed  # the user left it to us, and this is what it was
+        if checkpoints.seed is not None and not isinstance(self.random_state, Integral):
+            seed = checkpoints.seed  # the user left it to us, and this is what it was
         limit = _most_draws(lengths["n_draws"], self.target_rhat, self.max_draws)
-        provenance: dict[str, Any] = {**lengths, "seed": seed}
         known = np.asarray(target, np.float64) if n_classes == 0 else coded
         training = TrainingData(rows, known)
         monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
 
         def posterior_of(draws: Draws, info: RunInfo) -> Posterior:
-            posterior = Posterior(
-                draws, info, preprocessing, configuration, provenance=provenance, training=training
-            )
+            if self.target_rhat is not None:
+                info = replace(info, target_rhat=float(self.target_rhat), max_draws=int(limit))
+            posterior = Posterior(draws, info, preprocessing, configuration, training=training)
             return posterior.monitored_at(rows[monitored.astype(int)], n_jobs=self.n_jobs)
 
         goal = None
         if (max_rhat := self.target_rhat) is not None:
-            provenance |= {"target_rhat": float(max_rhat), "max_draws": int(limit)}
             goal = run.Goal(lambda *drawn: agree(posterior_of(*drawn), max_rhat), limit)
         drawn = run.sample(
             run.Problem(columns=preprocessing.columns_of(rows), y=coded, n_classes=n_classes),
@@ -98,13 +97,13 @@ class BayesianTree(EstimatorParameters, ABC):
             n_jobs=self.n_jobs,
             seed=seed,
             progress=self.progress,
-            keeper=keeper,
+            checkpoints=checkpoints,
         )
         # A copy, whatever becomes of the caller's; now that the sampler's memory is free again.
         training = TrainingData(rows.copy(), known.copy())
         self.posterior_ = posterior_of(*drawn)
-        self._chains = _without_what_is_kept(keeper.held, self.posterior_.n_draws)
-        self._tell_of_the_run(limit, keeper)
+        self._chains = checkpoints.held
+        self._tell_of_the_run(limit, checkpoints)
         return self
 
     def single_tree_score(self, X: ArrayLike, y: ArrayLike) -> float:
@@ -219,32 +218,37 @@ class BayesianTree(EstimatorParameters, ABC):
         return configuration
 
     def _held(self) -> Snapshot | None:
-        """The run that ``warm_start`` goes on from."""
-        chains: Snapshot | None = getattr(self, "_chains", None)
-        if not self.warm_start or chains is None or chains.pieces:
-            return chains if self.warm_start else None
-        return replace(chains, pieces=parted(self.posterior_.draws, self.posterior_.info.stats))
+        """The run that ``warm_start`` goes on from; None for the first fit."""
+        if not self.warm_start or not hasattr(self, "posterior_"):
+            return None
+        held: Snapshot | None = getattr(self, "_chains", None)
+        if held is None and self.checkpoint is None:
+            raise ValueError(
+                "warm_start=True has no chains to go on with, for the last fit did not keep them: "
+                "set it before the first fit, or start anew with clone(estimator)"
+            )
+        return held
 
-    def _tell_of_the_run(self, limit: int, keeper: Keeper) -> None:
+    def _tell_of_the_run(self, limit: int, checkpoints: Checkpoints) -> None:
         posterior = self.posterior_
-        stale = keeper.failure is not None
+        stale = checkpoints.failure is not None
         if posterior.info.interrupted:
             most = f"at most {limit}" if self.target_rhat is not None else f"{limit}"
             how = "fit again with warm_start=True to go on"
-            if keeper.target is not None and not stale:
+            if checkpoints.target is not None and not stale:
                 how = f"the same call goes on from {self.checkpoint}"
             elif "warm_start" in posterior.configuration.method.unused:
                 how = "they are all there are"
             warnings.warn(
-                f"interrupted: kept the {posterior.n_draws} of {most} draws per chain that were "
-                f"made so far; {how}",
+                f"interrupted: kept the {posterior.n_draws} of {most} draws per chain that "
+                f"were made so far; {how}",
                 UserWarning,
                 stacklevel=3,
             )
         if stale:
             warnings.warn(
-                f"{keeper.failure}. It is not up to date; the draws are all here, keep them with "
-                "posterior_.save",
+                f"{checkpoints.failure}. It is not up to date; the draws are all here, keep them "
+                "with posterior_.save",
                 UserWarning,
                 stacklevel=3,
             )
@@ -256,7 +260,7 @@ class BayesianTree(EstimatorParameters, ABC):
 
 
 def _most_draws(n_draws: int, target_rhat: float | None, max_draws: int | None) -> int:
-    """The most draws per chain may make; refuses limits that contradict each other."""
+    """The most draws that a chain may make; refuses limits that contradict each other."""
     if target_rhat is None:
         if max_draws is not None:
             raise ValueError(
@@ -269,14 +273,6 @@ def _most_draws(n_draws: int, target_rhat: float | None, max_draws: int | None) 
     if max_draws < n_draws:
         raise ValueError(f"max_draws={max_draws} is smaller than n_draws={n_draws}")
     return max_draws
-
-
-def _without_what_is_kept(held: Snapshot | None, n_draws: int) -> Snapshot | None:
-    """The chains' draws are those of the posterior, unless some have made more."""
-    if held is None:
-        return None
-    made = {int(piece.filled[0]) for pieces in held.pieces for piece in pieces}
-    return replace(held, pieces=()) if made == {n_draws} else held
 
 
 def tails_of(coverage: float) -> tuple[float, float]:

@@ -104,7 +104,9 @@ class EstimatorParameters(BaseEstimator):
         f"With target_rhat: end here in any case, by default at {MAX_DRAWS_FACTOR} times n_draws.",
     )
     warm_start: bool = parameter(
-        False, flag(), "Continue the chains of the last fit, to a larger n_draws."
+        False,
+        flag(),
+        "Keep the chains, and continue those of the last fit, to a larger n_draws.",
     )
     checkpoint: str | os.PathLike[str] | None = parameter(  # noqa: RUF009
         None, path(), "File that keeps the run while it goes on; the same call resumes it."

@@ -131,13 +131,37 @@ class Encoding:
         return cls(tuple(Column(name, "number") for name in names))
 
 
+@dataclass(frozen=True)
+class TrainingTable:
+    """The table that a model was fitted to."""
+
+    encoding: Encoding
+    name: str = ""
+    """Of its file; empty where it is not known."""
+    n_rows: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for the model's file."""
+        return {"encoding": self.encoding.to_dict(), "name": self.name, "n_rows": self.n_rows}
+
+    @classmethod
+    def from_dict(cls, stored: Any) -> TrainingTable:
+        """Read what ``to_dict`` wrote; raises ``TableError`` on anything else."""
+        unreadable = TableError("the model's file says nothing readable about its table")
+        if not isinstance(stored, dict) or stored.keys() != {"encoding", "name", "n_rows"}:
+            raise unreadable
+        name, n_rows = stored["name"], stored["n_rows"]
+        if not isinstance(name, str) or not isinstance(n_rows, int | None):
+            raise unreadable
+        return cls(Encoding.from_dict(stored["encoding"]), name, n_rows)
+
+
 def encoding_of(posterior: Posterior) -> Encoding:
     """How tables are read for this model; all numbers where it was not fitted to a table."""
     names = posterior.preprocessing.feature_names
-    stored = posterior.provenance.get("table")
-    if stored is None:
+    if posterior.table is None:
         return Encoding.of_numbers(names)
-    encoding = Encoding.from_dict(stored)
+    encoding = posterior.table.encoding
     if encoding.outputs != names or not _ranges_fit(encoding, posterior):
         raise TableError("the table of the model's file does not fit its trees")
     return encoding

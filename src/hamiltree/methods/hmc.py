@@ -51,6 +51,13 @@ class HMC(Method):
     """What HMC-DF and HMC-DFI have in common."""
 
     conjugate_leaves: ClassVar[bool] = False
+    stats: ClassVar[tuple[str, ...]] = (
+        "divergent",
+        "nuts_depth",
+        "step_size",
+        "accept_stat",
+        "n_gradients",
+    )
     oblique: ClassVar[bool]
     """Splits on weighted sums of the columns."""
     # alpha_split, beta_split and h were tuned by the authors for each data set; these are middle

@@ -39,6 +39,8 @@ class SMC(Method):
 
     name: ClassVar[str] = "smc"
     conjugate_leaves: ClassVar[bool] = True
+    makes_particles: ClassVar[bool] = True
+    stats: ClassVar[tuple[str, ...]] = ("log_weight", "founder")
     variance: ClassVar[str] = "leaf"  # with one in common, a leaf could not be judged on its own
     unused: ClassVar[Mapping[str, str]] = {
         "h": HARD_SPLITS,

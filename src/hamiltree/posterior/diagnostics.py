@@ -139,18 +139,17 @@ def _evidence(posterior: Posterior, particles: float | None = None) -> Evidence:
     rhat = {name: pair[0] for name, pair in measured.items()}
     leaves, density = posterior.n_leaves, posterior.log_posterior
     stuck = _stuck_chains(leaves, density, rhat["n_leaves"]) if particles is None else ()
-    warmup, target = (posterior.provenance.get(name) for name in ("n_warmup", "target_rhat"))
     return Evidence(
         n_chains=posterior.n_chains,
         n_draws=posterior.n_draws,
-        n_warmup=warmup if isinstance(warmup, int) else None,
+        n_warmup=posterior.info.n_warmup,
         rhat=rhat,
         ess={name: pair[1] for name, pair in measured.items()},
         median_rhat=median_rhat,
         median_ess=median_ess,
         stuck=stuck,
         stopped=posterior.info.stopped,
-        target_rhat=target if isinstance(target, int | float) else None,
+        target_rhat=posterior.info.target_rhat,
     )
 
 

@@ -14,6 +14,9 @@ from ..utils.arrays import FloatArray, IntArray
 STOPPED = ("n_draws", "target", "max_draws", "interrupted")
 """What ends a run: the draws asked for, chains that agree, the limit on the way there, Ctrl-C."""
 
+RUN_SETTINGS = ("n_warmup", "seed", "target_rhat", "max_draws")
+"""Fields of ``RunInfo`` that say how the run was asked for."""
+
 
 @dataclass(frozen=True)
 class Draws:
@@ -154,6 +157,18 @@ class RunInfo:
     log_evidence: float | None = None
     compile_seconds: float = 0.0
     """The time to compile, where that was done in this run."""
+    n_warmup: int | None = None
+    """Iterations of each chain before its first draw; None where it is not known."""
+    seed: int | None = None
+    """That the chains' generators were spawned from."""
+    target_rhat: float | None = None
+    """Where chains were to agree so well; else None."""
+    max_draws: int | None = None
+    """Draws per chain at which a run with a target ends in any case."""
+
+    def settings(self) -> dict[str, int | float | None]:
+        """The fields that say how the run was asked for."""
+        return {name: getattr(self, name) for name in RUN_SETTINGS}
 
     @property
     def interrupted(self) -> bool:

@@ -33,6 +33,8 @@ from .tree import Tree
 if TYPE_CHECKING:
     import xarray
 
+    from ..inputs.encoding import TrainingTable
+
 
 class Posterior:
     """Sampled trees with their weights, and what was recorded at each draw.
@@ -47,10 +49,12 @@ class Posterior:
     configuration : the method of the run, with its parameters
     monitor : ndarray of shape (chain, draw, point), optional
         Predictions at fixed rows, by which ``diagnose`` compares the chains; see ``monitored_at``.
-    provenance : mapping, optional
-        Plain values to keep with the file, such as ``n_warmup`` and ``seed``.
     training : TrainingData, optional
         The rows that the trees were sampled from; see ``without_data``.
+    table : TrainingTable, optional
+        The table that they came from, and how it is encoded.
+    provenance : mapping, optional
+        Plain values to keep with the file; nothing depends on them.
     """
 
     def __init__(
@@ -61,16 +65,18 @@ class Posterior:
         configuration: Configuration[Any],
         *,
         monitor: FloatArray | None = None,
-        provenance: Mapping[str, Any] | None = None,
         training: TrainingData | None = None,
+        table: TrainingTable | None = None,
+        provenance: Mapping[str, Any] | None = None,
     ) -> None:
         self.draws = draws
         self.preprocessing = preprocessing
         self.configuration = configuration
         self.info = info
         self.monitor = monitor
-        self.provenance = dict(provenance or {})
         self.training = training
+        self.table = table
+        self.provenance = dict(provenance or {})
 
     # ------------------------------------------------------------------ what was recorded
 
@@ -323,7 +329,7 @@ class Posterior:
         """Write everything to one NetCDF file, replacing it only once it is complete."""
         storage.write(
             path, self.draws, self.info, self.preprocessing, self.configuration, self.monitor,
-            self.provenance, self.training,
+            self.training, self.table, self.provenance,
         )  # fmt: skip
 
     @classmethod

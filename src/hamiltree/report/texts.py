@@ -42,11 +42,13 @@ def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict
 
 
 def _about(posterior: Posterior) -> str:
-    known = posterior.provenance
-    rows = known.get("n_rows", None if posterior.training is None else len(posterior.training.y))
-    parts = [] if rows is None else [f"{rows:,} rows" if isinstance(rows, int) else ""]
-    if isinstance(known.get("data"), str):
-        parts = [f"{' '.join(parts)} of {known['data']}".strip()]
+    table = posterior.table
+    rows = None if table is None else table.n_rows
+    if rows is None and posterior.training is not None:
+        rows = len(posterior.training.y)
+    parts = [] if rows is None else [f"{rows:,} rows"]
+    if table is not None and table.name:
+        parts = [f"{' '.join(parts)} of {table.name}".strip()]
     n = len(posterior.preprocessing.used)
     parts.append(f"{n} feature{'s' if n > 1 else ''}")
     parts.append(f"{posterior.n_classes} classes" if posterior.n_classes else "regression")

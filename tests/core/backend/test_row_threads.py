@@ -13,7 +13,6 @@ import pytest
 from numba import njit
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
-from hamiltree.chain_state import capture, restore
 from hamiltree.core.backend import row_threads
 from hamiltree.core.backend.row_threads import n_parts
 from hamiltree.core.scan import parts as scan_parts
@@ -21,6 +20,7 @@ from hamiltree.core.soft import parallel_likelihood
 from hamiltree.core.soft.data import MEANS, make_data, make_work
 from hamiltree.core.soft.target import dimension, log_density_and_gradient, make_model, unconstrain
 from hamiltree.core.tree.routing import BLOCK
+from hamiltree.running.chain_state import capture, restore
 from hamiltree.samplers import rjhmc
 
 from ...support.configuring import configured, parameters

@@ -56,7 +56,7 @@ def test_groups_dimensions_and_names(seed):
     assert flat.coords["columns"].values.tolist() == ["length", "width", "mass (kg)", "age"]
     assert len(flat["size"]) == flat["node_offset"].values[-1]
     assert json.loads(tree.attrs["configuration"])["method"] == "hmc-df"
-    assert json.loads(tree.attrs["provenance"])["seed"] == 7
+    assert json.loads(tree.attrs["run"])["seed"] == 7
 
 
 def test_groups_that_need_training_data_are_left_out(seed):

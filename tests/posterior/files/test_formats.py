@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import netCDF4
 import numpy as np
 import pandas
 import pytest
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 from hamiltree import Posterior
 from hamiltree.cli import app
 from hamiltree.methods import CGM, HMCDF, HMCDFI, SMC
+from hamiltree.posterior.files.storage import FileFormatError
 
 FOLDER = Path(__file__).parent / "formats"
 # The first three training rows, and what the version that wrote the file predicted there: the
@@ -35,10 +38,34 @@ def test_an_old_file_predicts_what_it_did(name, tmp_path):
     assert posterior.best_tree().to_text()
     assert posterior.best_tree().leaf_intervals() is not None
     assert posterior.summary()
+    # what is typed now was a key of the provenance then
+    warmup = 200 if "smc" in name else 60
+    assert (posterior.info.n_warmup, posterior.info.seed) == (warmup, 209652396)
+    assert posterior.provenance == {}
     posterior.save(tmp_path / "again.nc")
     again = Posterior.load(tmp_path / "again.nc")
     assert again.configuration == posterior.configuration
     np.testing.assert_array_equal(again.predict_mean(ROWS), predicted)
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        ("run", {}),
+        ("run", {"n_warmup": "60", "seed": 1, "target_rhat": None, "max_draws": None}),
+        ("run", {"n_warmup": 60, "seed": 1, "target_rhat": [1.01], "max_draws": None}),
+        ("table", {"encoding": {"target": "y", "columns": []}, "name": "a.csv", "n_rows": "many"}),
+        ("table", {"name": "a.csv"}),
+    ],
+)
+def test_what_is_typed_is_checked(key, wrong, tmp_path):
+    path = tmp_path / "a.nc"
+    Posterior.load(FOLDER / "regression-0.1.0.nc").save(path)
+    with netCDF4.Dataset(path, "a") as file:
+        metadata = json.loads(str(file.variables["metadata"][...]))
+        file.variables["metadata"][...] = json.dumps(metadata | {key: wrong})
+    with pytest.raises(FileFormatError, match=r"is wrong|does not say|nothing readable"):
+        Posterior.load(path)
 
 
 def test_old_settings_become_those_of_the_method():
@@ -54,6 +81,8 @@ def test_old_settings_become_those_of_the_method():
 
 
 def test_an_old_model_file_of_the_command_line(tmp_path):
+    old = Posterior.load(FOLDER / "model-0.1.0.nc").table
+    assert (old.name, old.n_rows, old.encoding.target) == ("small.csv", 24, "answer")
     table = pandas.DataFrame({"size": [0.2, 0.9], "colour": ["red", "blue"]})
     table.to_csv(tmp_path / "new.csv", index=False)
     arguments = ["predict", str(FOLDER / "model-0.1.0.nc"), str(tmp_path / "new.csv")]

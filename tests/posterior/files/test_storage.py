@@ -10,6 +10,7 @@ import netCDF4
 import numpy as np
 import pytest
 
+from hamiltree.inputs.encoding import Encoding, TrainingTable
 from hamiltree.posterior import Posterior
 from hamiltree.posterior.draws import Draws, TrainingData
 from hamiltree.posterior.files.storage import FORMAT, FileFormatError
@@ -23,7 +24,7 @@ def replaced(post, **changes):
     draws = dataclasses.replace(post.draws, **changes)
     return Posterior(
         draws, post.info, post.preprocessing, post.configuration,
-        monitor=post.monitor, provenance=post.provenance,
+        monitor=post.monitor,
     )  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def test_round_trip(oblique, n_classes, roots, seed, tmp_path):
         same(after, before) if isinstance(before, np.ndarray) else None
         assert isinstance(before, np.ndarray) or after == before
     assert back.configuration == post.configuration
-    assert back.provenance == post.provenance
+    assert back.info.settings() == post.info.settings()
     assert set(back.stats) == set(post.stats)
     for name, stat in post.stats.items():
         same(back.stats[name], stat)
@@ -103,15 +104,22 @@ def test_tuples_infinities_and_many_names_come_back(tmp_path):
     settings = changed(
         post.configuration, class_prior=(0.5, 1.0, 2.0), feature_prior=(1.0, 2.0, 3.0, 4.0)
     )
-    info = dataclasses.replace(post.info, log_evidence=-np.inf, stopped="interrupted")
-    provenance = {"n_warmup": np.int64(5), "seed": None}
-    Posterior(post.draws, info, scale, settings, provenance=provenance).save(tmp_path / "a.nc")
+    info = dataclasses.replace(
+        post.info, log_evidence=-np.inf, stopped="interrupted", target_rhat=1.01, max_draws=60
+    )
+    provenance = {"weight": np.int64(5), "who": None}
+    table = TrainingTable(Encoding.of_numbers(names), "birds.csv", 12)
+    Posterior(post.draws, info, scale, settings, table=table, provenance=provenance).save(
+        tmp_path / "a.nc"
+    )
     back = Posterior.load(tmp_path / "a.nc")
     assert back.preprocessing.feature_names == names
     assert back.configuration == settings
     assert back.log_evidence == -np.inf
     assert back.info.stopped == "interrupted"
-    assert back.provenance == {"n_warmup": 5, "seed": None}
+    assert back.info.settings() == info.settings()
+    assert back.table == table
+    assert back.provenance == {"weight": 5, "who": None}
     assert back.monitor is None
 
 

@@ -7,7 +7,7 @@ here, before any of the arrays is used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,10 @@ from ...inputs.preprocess import Preprocessing
 from ...methods import METHODS
 from ...methods.base import H_WORDS, SHARED, Configuration
 from ...methods.parameters import declared
-from ..draws import Draws, TrainingData
+from ..draws import RUN_SETTINGS, Draws, TrainingData
+
+if TYPE_CHECKING:
+    from ...inputs.encoding import TrainingTable
 
 
 class FileFormatError(ValueError):
@@ -130,6 +133,37 @@ def unpack_acceptance(stored: Mapping[str, Any], n_chains: int) -> dict[str, Any
             require(accepted.shape == proposed.shape == (n_chains,), "acceptance is incomplete")
             acceptance[phase][move] = (accepted, proposed)
     return acceptance
+
+
+def unpack_run(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """How the run was asked for: fields of ``RunInfo``."""
+    require(stored.keys() == set(RUN_SETTINGS), "it does not say how the run was asked for")
+    for name, value in stored.items():
+        kind = int | float | None if name == "target_rhat" else int | None
+        require(isinstance(value, kind), f"{name} is wrong")
+    return dict(stored)
+
+
+def unpack_table(stored: Mapping[str, Any] | None) -> TrainingTable | None:
+    if stored is None:
+        return None
+    from ...inputs.encoding import TrainingTable  # loads pandas, which most posteriors do not need
+
+    try:
+        return TrainingTable.from_dict(stored)
+    except ValueError as error:
+        raise FileFormatError(str(error)) from None
+
+
+def without_free_keys(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Formats 1 to 3 had the run and the table among the provenance: the keys they have now."""
+    notes = {k: v for k, v in provenance.items() if k not in ("n_chains", "n_draws")}
+    run = {name: notes.pop(name, None) for name in RUN_SETTINGS}
+    name, n_rows, encoding = (notes.pop(key, None) for key in ("data", "n_rows", "table"))
+    table = None
+    if encoding is not None:
+        table = {"encoding": encoding, "name": name or "", "n_rows": n_rows}
+    return {"run": run, "table": table, "provenance": notes}
 
 
 def unpack_training(

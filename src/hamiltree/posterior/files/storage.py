@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,19 @@ from .checks import (
     unpack_acceptance,
     unpack_configuration,
     unpack_labels,
+    unpack_run,
+    unpack_table,
     unpack_training,
+    without_free_keys,
 )
 
-FORMAT = 3
+if TYPE_CHECKING:
+    from ...inputs.encoding import TrainingTable
+
+FORMAT = 4
 """Raised by one whenever older versions of the library could not read the file. 2: h of each
-tree, where it was learned. 3: the method's own parameters instead of those of all methods."""
+tree, where it was learned. 3: the method's own parameters instead of those of all methods. 4: the
+run and the table under keys of their own, no longer among the provenance."""
 
 ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "node_offset": (np.int64, ("bounds",)),
@@ -77,8 +84,9 @@ class Contents:
     preprocessing: Preprocessing
     configuration: Configuration[Any]
     monitor: FloatArray | None
-    provenance: dict[str, Any]
     training: TrainingData | None
+    table: TrainingTable | None
+    provenance: dict[str, Any]
 
 
 def write(
@@ -88,8 +96,9 @@ def write(
     preprocessing: Preprocessing,
     configuration: Configuration[Any],
     monitor: FloatArray | None,
-    provenance: Mapping[str, Any],
     training: TrainingData | None,
+    table: TrainingTable | None,
+    provenance: Mapping[str, Any],
 ) -> None:
     """Write a file that ``read`` understands; an existing one is replaced at the very end."""
     target = check_writable(path, "the posterior")
@@ -110,6 +119,8 @@ def write(
             "stopped": info.stopped,
             "log_evidence": info.log_evidence,
             "boolean_stats": [name for name, stat in info.stats.items() if stat.dtype == bool],
+            "run": info.settings(),
+            "table": None if table is None else table.to_dict(),
             "provenance": dict(provenance),
         },
         default=plain,
@@ -194,6 +205,8 @@ def _parse(file: Any, file_size: int) -> Contents:
     for name in ("metadata", "n_leaves", "used"):
         require(name in file.variables, f"{name} is missing")
     metadata = json.loads(str(file.variables["metadata"][...]))
+    if stored < 4:
+        metadata |= without_free_keys(metadata["provenance"])
     chain, draw = file.variables["n_leaves"].shape
     lengths = {"chain": chain, "draw": draw, "bounds": chain * draw + 1}
     require(chain > 0 and draw > 0, "it holds no draws")
@@ -242,6 +255,7 @@ def _parse(file: Any, file_size: int) -> Contents:
         seconds=float(metadata["seconds"]),
         stopped=metadata["stopped"],
         log_evidence=None if evidence is None else float(evidence),
+        **unpack_run(metadata["run"]),
     )
     old = stored < 3
     configuration = unpack_configuration(
@@ -254,8 +268,10 @@ def _parse(file: Any, file_size: int) -> Contents:
     monitor = arrays["monitor"] if lengths["points"] else None
     require(monitor is None or bool(np.isfinite(monitor).all()), "monitor is not finite")
     training = unpack_training(arrays, classes) if lengths["rows"] else None
-    provenance = dict(metadata["provenance"])
-    return Contents(draws, info, preprocessing, configuration, monitor, provenance, training)
+    return Contents(
+        draws, info, preprocessing, configuration, monitor, training,
+        unpack_table(metadata["table"]), dict(metadata["provenance"]),
+    )  # fmt: skip
 
 
 def _leaf_width(file: Any) -> int:

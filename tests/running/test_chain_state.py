@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hamiltree.chain_state import capture, restore
 from hamiltree.core.tree.nodes import Tree
-from hamiltree.gathering import gather, joined, parted, stats_of
 from hamiltree.methods.base import Problem, build_sampler
-from hamiltree.run import Chains
+from hamiltree.running.chain_state import capture, restore
 
-from .reference.model import TOYS
-from .resuming import METHODS, TASKS, arrays_of, same_arrays
-from .support.configuring import configured
+from ..reference.model import TOYS
+from ..support.configuring import configured
+from ..support.resuming import METHODS, TASKS, same_arrays
 
 N_WARMUP = 60
 
@@ -25,7 +23,7 @@ def sampler_of(kind: str, task: str):
     if METHODS[kind]["method"] in ("cgm", "wu", "smc"):
         del values["h"]
     settings = configured(**values)
-    return problem, settings, build_sampler(problem, settings, N_WARMUP, 40)
+    return build_sampler(problem, settings, N_WARMUP, 40)
 
 
 def meaningful(state):
@@ -46,7 +44,7 @@ def meaningful(state):
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("kind", METHODS)
 def test_a_restored_chain_goes_on_as_the_other(kind, task, seed):
-    _, _, sampler = sampler_of(kind, task)
+    sampler = sampler_of(kind, task)
     chain = sampler.start(np.random.default_rng(seed))
     # in the middle of adaptation windows, at their ends, across the end of warm-up, in sampling
     for steps in (1, 6, 13, 34, 3, 2, 3, 20):
@@ -65,7 +63,7 @@ def test_a_restored_chain_goes_on_as_the_other(kind, task, seed):
 
 
 def test_a_state_is_a_copy_without_the_data_and_without_scratch(seed):
-    _, _, sampler = sampler_of("hmc-df", "classification")
+    sampler = sampler_of("hmc-df", "classification")
     chain = sampler.start(np.random.default_rng(seed))
     chain.advance(5)
     state = capture(chain)
@@ -81,8 +79,8 @@ def test_a_state_is_a_copy_without_the_data_and_without_scratch(seed):
 
 
 def test_the_state_of_another_sampler_is_refused(seed):
-    _, _, sampler = sampler_of("hmc-df", "classification")
-    _, _, other = sampler_of("cgm", "classification")
+    sampler = sampler_of("hmc-df", "classification")
+    other = sampler_of("cgm", "classification")
     chain = sampler.start(np.random.default_rng(seed))
     state = capture(chain)
     with pytest.raises(ValueError, match="does not fit this sampler"):
@@ -91,23 +89,3 @@ def test_the_state_of_another_sampler_is_refused(seed):
         restore(chain, {**state, "extra": np.zeros(1)})
     with pytest.raises(ValueError, match=r"does not fit this sampler: state\.iteration"):
         restore(chain, {**state, "state.iteration": np.zeros(1)})
-
-
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("kind", ["hmc-df", "hmc-df learn", "hmc-dfi", "cgm", "smc"])
-def test_draws_go_back_to_the_pieces_they_came_from(kind, task, seed):
-    problem, settings, sampler = sampler_of(kind, task)
-    lengths = {"n_chains": 2, "n_warmup": 10, "n_particles": 40, "seed": seed, "n_jobs": 1}
-    with Chains(problem, settings, **lengths) as chains:
-        if kind == "smc":
-            chains.finish()
-        else:
-            chains.advance_to(35)
-        draws, info = chains.collect("n_draws")
-    pieces = parted(draws, info.stats)
-    for mine, theirs in zip(chains._pieces, pieces, strict=True):
-        (piece,) = theirs
-        assert same_arrays(joined(mine)._asdict(), piece._asdict())
-    again, scalar = gather(pieces, draws.n_draws, sampler.h)
-    assert same_arrays(arrays_of(again), arrays_of(draws))
-    assert same_arrays(stats_of(settings.method.name, scalar), info.stats)

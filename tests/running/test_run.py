@@ -11,15 +11,16 @@ import time
 import numpy as np
 import pytest
 
-import hamiltree.chains as chains_module
-import hamiltree.progress as progress_module
+import hamiltree.running.chains as chains_module
+import hamiltree.running.progress as progress_module
 from hamiltree.core.tree.record import make_block
-from hamiltree.run import Chains, Goal, Problem, sample
+from hamiltree.running.checkpoints import Checkpoints
+from hamiltree.running.run import Chains, Goal, Problem, sample
 from hamiltree.samplers.rjhmc import RJHMC
 
-from .reference.model import TOYS, Prior, from_flat, log_posterior
-from .statistical.battery import CONFIGURATIONS
-from .support.configuring import changed, configured
+from ..reference.model import TOYS, Prior, from_flat, log_posterior
+from ..statistical.battery import CONFIGURATIONS
+from ..support.configuring import changed, configured
 
 SETTINGS = configured(h=0.1, max_leaves=6)
 
@@ -233,12 +234,12 @@ def test_an_interrupt_while_judging_keeps_the_draws(seed):
 def test_forgotten_draws_are_warm_up_that_was_longer(seed):
     lengths = {"n_chains": 2, "n_warmup": 40, "seed": seed}
     whole, _ = sample(problem(), SETTINGS, **lengths, n_draws=50)
-    with Chains(problem(), SETTINGS, **lengths, n_jobs=1) as chains:
-        chains.advance(60)
-        assert (chains.done, chains.n_draws) == (60, 20)
-        chains.forget()
-        assert chains.n_draws == 0
-        chains.advance_to(90)
+    chains = Chains(problem(), SETTINGS, **lengths, n_jobs=1)
+    chains.advance(60)
+    assert (chains.done, chains.n_draws) == (60, 20)
+    chains.forget()
+    assert chains.n_draws == 0
+    chains.advance_to(90)
     draws, info = chains.collect("n_draws")
     assert info.stats["step_size"].shape == (2, 30)
     np.testing.assert_array_equal(draws.log_posterior, whole.log_posterior[:, 20:])
@@ -288,7 +289,7 @@ def test_paper_preset_runs(name, method, seed):
 
 def test_paper_preset_is_near_the_posterior(seed):
     """Adaptation inside transitions is not exact, but must not be far: leaves within 0.15."""
-    from .reference.exact import exact_toy
+    from ..reference.exact import exact_toy
 
     toy = TOYS["two-classes"]()
     settings = configured(
@@ -329,50 +330,54 @@ def test_compilation_is_announced_where_there_is_some(capsys, monkeypatch):
 def test_a_slow_chain_does_not_keep_the_others_waiting():
     """One of two threads is busy with a block of chain 0 until the others have done theirs."""
     others_done = threading.Event()
-    with Chains(problem(), SETTINGS, n_chains=3, n_warmup=40, n_jobs=2) as chains:
-        chains.block = 1
-        waited = []
+    chains = Chains(problem(), SETTINGS, n_chains=3, n_warmup=40, n_jobs=2)
+    chains.block = 1
+    waited = []
 
-        def slow(advance):
-            def advance_slowly(n):
-                if not waited:
-                    waited.append(others_done.wait(timeout=20))
-                return advance(n)
+    def slow(advance):
+        def advance_slowly(n):
+            if not waited:
+                waited.append(others_done.wait(timeout=20))
+            return advance(n)
 
-            return advance_slowly
+        return advance_slowly
 
-        def noted(advance):
-            def advance_and_note(n):
-                blocks = advance(n)
-                if all(chain.iteration == 40 for chain in chains.chains[1:]):
-                    others_done.set()
-                return blocks
+    def noted(advance):
+        def advance_and_note(n):
+            blocks = advance(n)
+            if all(chain.iteration == 40 for chain in chains.chains[1:]):
+                others_done.set()
+            return blocks
 
-            return advance_and_note
+        return advance_and_note
 
-        for k, chain in enumerate(chains.chains):
-            chain.advance = (noted if k else slow)(chain.advance)
-        chains.advance(40)
-        assert waited == [True]
-        assert [chain.iteration for chain in chains.chains] == [40, 40, 40]
+    for k, chain in enumerate(chains.chains):
+        chain.advance = (noted if k else slow)(chain.advance)
+    chains.advance(40)
+    assert waited == [True]
+    assert [chain.iteration for chain in chains.chains] == [40, 40, 40]
 
 
 def test_chains_meet_when_asked_to():
-    with Chains(problem(), SETTINGS, n_chains=3, n_warmup=10, n_jobs=2) as chains:
-        chains.block = 5
-        chains.asked_to_meet = lambda: chains.chains[1].iteration > 0
-        chains.advance(10_000)
-        ends = {chain.iteration for chain in chains.chains}
-        assert len(ends) == 1
-        assert 0 < ends.pop() < 10_000
+    class Soon(Checkpoints):
+        def is_time(self):
+            return chains.chains[1].iteration > 0
+
+    lengths = {"n_chains": 3, "n_warmup": 10, "n_jobs": 2}
+    chains = Chains(problem(), SETTINGS, **lengths, checkpoints=Soon())
+    chains.block = 5
+    chains.advance(10_000)
+    ends = {chain.iteration for chain in chains.chains}
+    assert len(ends) == 1
+    assert 0 < ends.pop() < 10_000
 
 
 def test_a_chain_that_fails_ends_the_round():
     def fail(n):
         raise RuntimeError("out of order")
 
-    with Chains(problem(), SETTINGS, n_chains=2, n_warmup=10, n_jobs=1) as chains:
-        chains.chains[0].advance = fail
-        with pytest.raises(RuntimeError, match="out of order"):
-            chains.advance(10)
-        assert chains.chains[1].iteration == 0
+    chains = Chains(problem(), SETTINGS, n_chains=2, n_warmup=10, n_jobs=1)
+    chains.chains[0].advance = fail
+    with pytest.raises(RuntimeError, match="out of order"):
+        chains.advance(10)
+    assert chains.chains[1].iteration == 0

@@ -11,13 +11,13 @@ import joblib
 import numpy as np
 import pytest
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, chains, elsewhere
-from hamiltree.checkpoint import read
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.datasets import make_cgm
-from hamiltree.interrupts import gentle_stop
+from hamiltree.running import chains, cluster
+from hamiltree.running.checkpoints import read
 
-from .resuming import METHODS, arrays_of, data_of, same_arrays
-from .support.configuring import parameters
+from ..support.configuring import parameters
+from ..support.resuming import METHODS, arrays_of, data_of, same_arrays
 
 ESTIMATORS = {"classification": BayesianTreeClassifier, "regression": BayesianTreeRegressor}
 SHORT = {"n_chains": 3, "n_warmup": 40, "n_draws": 30, "max_leaves": 6, "random_state": 1}
@@ -28,15 +28,15 @@ def draws_of(model) -> dict:
 
 
 def test_only_a_backend_that_was_chosen_takes_the_chains_elsewhere():
-    assert not elsewhere.is_asked_for(None)
+    assert not cluster.is_asked_for(None)
     with joblib.parallel_config(n_jobs=2):
-        assert not elsewhere.is_asked_for(None)
+        assert not cluster.is_asked_for(None)
     with joblib.parallel_config("threading"):
-        assert not elsewhere.is_asked_for(2)
+        assert not cluster.is_asked_for(2)
     with joblib.parallel_config("loky"):
-        assert elsewhere.is_asked_for(None)
-        assert elsewhere.is_asked_for(2)
-        assert not elsewhere.is_asked_for(1), "a fit inside a task stays there"
+        assert cluster.is_asked_for(None)
+        assert cluster.is_asked_for(2)
+        assert not cluster.is_asked_for(1), "a fit inside a task stays there"
 
 
 def test_processes_make_the_same_draws(tmp_path, monkeypatch):
@@ -90,24 +90,24 @@ def test_workers_that_keep_dying_end_the_run_in_the_end(monkeypatch):
             tried.append([call[1][6] for call in tasks])  # numbers of the chains
             raise RuntimeError("the worker died")
 
-    monkeypatch.setattr(elsewhere, "Parallel", Dying)
+    monkeypatch.setattr(cluster, "Parallel", Dying)
     with joblib.parallel_config("loky"), pytest.raises(RuntimeError, match="the worker died"):
         BayesianTreeClassifier(**SHORT).fit(X, y)
-    assert tried == [[0, 1, 2]] * elsewhere.ATTEMPTS
+    assert tried == [[0, 1, 2]] * cluster.ATTEMPTS
 
 
 def test_an_interrupt_keeps_what_has_come_back(tmp_path, monkeypatch):
     """Ctrl-C when one chain is back and two are not: the checkpoint has each where it was."""
     X, y = data_of("classification")
     monkeypatch.setattr(chains, "FIRST_ROUND", 60)
-    back = chains.advance_elsewhere
+    back = chains.advance_on_cluster
 
     def impatient(*arguments):
         for chain in back(*arguments):
             yield chain
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(chains, "advance_elsewhere", impatient)
+    monkeypatch.setattr(chains, "advance_on_cluster", impatient)
     path = tmp_path / "run.nc"
     model = BayesianTreeClassifier(**SHORT | {"n_draws": 40}, checkpoint=path)
     with (
@@ -119,20 +119,6 @@ def test_an_interrupt_keeps_what_has_come_back(tmp_path, monkeypatch):
     monkeypatch.undo()
     whole = BayesianTreeClassifier(**SHORT | {"n_draws": 40}).fit(X, y)
     assert same_arrays(draws_of(model.fit(X, y)), draws_of(whole))
-
-
-def test_signals_wait_while_something_must_not_be_disturbed():
-    reached = []
-
-    def interrupted(stop) -> None:
-        with stop.undisturbed():
-            os.kill(os.getpid(), signal.SIGINT)
-            reached.extend(1 for _ in range(1000))
-        reached.append("never")
-
-    with gentle_stop(at_once=True) as stop, pytest.raises(KeyboardInterrupt):
-        interrupted(stop)
-    assert reached == [1] * 1000
 
 
 # ------------------------------------------------------------------ Dask
@@ -165,10 +151,10 @@ def test_a_dask_cluster_that_loses_a_worker_makes_the_same_draws():
         sent.append(np.shape(value))
         return scatter(value, **options)
 
-    cluster = distributed.LocalCluster(
+    dask = distributed.LocalCluster(
         n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
     )
-    with cluster, cluster.get_client() as client:
+    with dask, dask.get_client() as client:
         client.wait_for_workers(3)
         pids = client.run(os.getpid)
         assert len(set(pids.values()) | {os.getpid()}) == 4

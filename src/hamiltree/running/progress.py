@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .core.backend.cache import CACHE, CAN_KEEP
-from .core.backend.units import Unit, compile_units, missing
+from ..core.backend.cache import CACHE, CAN_KEEP
+from ..core.backend.units import Unit, compile_units, missing
 
 
 class Report(Protocol):

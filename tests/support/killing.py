@@ -1,4 +1,4 @@
-"""Runs that are killed (SIGKILL) at random moments and go on: ``python -m tests.killing``.
+"""Runs that are killed (SIGKILL) at random moments and go on: ``python -m tests.support.killing``.
 
 A process of its own, which forks one child a life: the compiled code is loaded only once. A child
 fits with a checkpoint that is written after every block, so that many of the moments are while it
@@ -23,10 +23,11 @@ from typing import Any
 import netCDF4  # noqa: F401  children need not load it
 import numpy as np
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, chains, checkpoint, keeper
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
+from hamiltree.running import chains, checkpoints
 
+from .configuring import parameters
 from .resuming import METHODS, arrays_of, data_of, same_arrays
-from .support.configuring import parameters
 
 ESTIMATORS = {"classification": BayesianTreeClassifier, "regression": BayesianTreeRegressor}
 MOST_OF_A_LIFE = 0.4
@@ -42,7 +43,7 @@ def estimator_of(kind: str, task: str, seed: int) -> Any:
 
 def hurry(block: int) -> None:
     """Many short blocks, none faster than a hundredth of a second, and a checkpoint after each."""
-    keeper.MAX_SHARE = np.inf
+    checkpoints.MAX_SHARE = np.inf
     advance = chains.Chains._advance
 
     def slowly(self: Any, *arguments: Any) -> None:
@@ -79,7 +80,7 @@ def where_it_was(path: Path, model: Any) -> str:
     """What the run was doing when it was killed, as far as its files tell."""
     stage = "sampling"
     if model.method != "smc":
-        done = min(checkpoint.read(path).done)
+        done = min(checkpoints.read(path).done)
         stage = "warm-up" if done < model.n_warmup else "sampling"
     return f"{stage}, writing" if list(path.parent.glob(".*.part")) else stage
 

@@ -7,21 +7,19 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
+from pathlib import Path
 
 import netCDF4
 import numpy as np
 import pytest
 
-from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior, run
-from hamiltree.chains import Chains
-from hamiltree.checkpoint import read, write
-from hamiltree.keeper import MAX_SHARE, Keeper
-from hamiltree.snapshot import Snapshot
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
+from hamiltree.running import run
+from hamiltree.running.chains import Chains
+from hamiltree.running.checkpoints import MAX_SHARE, Checkpoints, Snapshot, read, write
 from hamiltree.utils import files
 
-from .resuming import arrays_of, data_of, same_arrays
+from ..support.resuming import arrays_of, data_of, same_arrays
 
 SHORT = {"n_chains": 2, "n_warmup": 40, "n_draws": 30, "max_leaves": 6, "random_state": 1}
 LONG = SHORT | {"n_draws": 1_000_000}
@@ -104,7 +102,7 @@ def test_a_seed_left_to_chance_is_kept(tmp_path):
     path = tmp_path / "run.nc"
     first = fitted(SHORT, random_state=None, checkpoint=path)
     on = fitted(SHORT, random_state=None, checkpoint=path, n_draws=50)
-    assert on.provenance["seed"] == first.provenance["seed"]
+    assert on.info.seed == first.info.seed
     np.testing.assert_array_equal(on.log_posterior[:, :30], first.log_posterior)
 
 
@@ -119,7 +117,7 @@ def test_a_seed_left_to_chance_is_kept(tmp_path):
         ({"n_warmup": 41, "h": 0.2}, "n_warmup was 40 and is 41; h was 0.01 and is 0.2"),
         ({"random_state": 2}, r"the seed that random_state gives was \d+ and is \d+"),
         ({"method": "cgm"}, "method was 'hmc-df' and is 'cgm'"),
-        ({"n_draws": 20}, "has 30 draws a chain already, more than n_draws=20"),
+        ({"n_draws": 20}, "has 30 draws per chain already, more than n_draws=20"),
     ],
 )
 def test_another_run_is_refused_and_told_what_differs(other, message, tmp_path):
@@ -217,7 +215,7 @@ def test_a_disk_that_fills_up_does_not_end_the_run(tmp_path, monkeypatch, capsys
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "_flush", full_after_the_first)
-    monkeypatch.setattr("hamiltree.keeper.MAX_SHARE", np.inf)
+    monkeypatch.setattr("hamiltree.running.checkpoints.MAX_SHARE", np.inf)
     with pytest.warns(UserWarning, match="No space left.* not up to date; the draws are all here"):
         posterior = fitted(SHORT, checkpoint=path, checkpoint_seconds=0.0)
     assert len(writes) > 3
@@ -231,11 +229,11 @@ def test_a_disk_that_fills_up_does_not_end_the_run(tmp_path, monkeypatch, capsys
 
 LIMITED = """
 import resource, signal, sys
-from hamiltree import keeper
+from hamiltree.running import checkpoints
 sys.path.insert(0, "")
-from tests.test_checkpoint import SHORT, fitted
+from tests.running.test_checkpoint import SHORT, fitted
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-keeper.MAX_SHARE = float("inf")
+checkpoints.MAX_SHARE = float("inf")
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 posterior = fitted(SHORT, checkpoint=sys.argv[1], checkpoint_seconds=0.0, n_draws=3000)
 print(posterior.n_draws)
@@ -246,7 +244,7 @@ print(posterior.n_draws)
 def test_a_write_that_fails_in_the_library_below_does_not_end_the_run(tmp_path):
     """The system refuses to write more than so many bytes, in the middle of a file."""
     path = tmp_path / "run.nc"
-    root = os.path.dirname(os.path.dirname(__file__))
+    root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(path)],
         capture_output=True, text=True, timeout=120, cwd=root,
@@ -262,9 +260,9 @@ def test_a_write_that_fails_in_the_library_below_does_not_end_the_run(tmp_path):
 SIDE_BY_SIDE = """
 import sys, threading
 sys.path.insert(0, "")
-from hamiltree import keeper
-from tests.test_checkpoint import SHORT, fitted
-keeper.MAX_SHARE = float("inf")
+from hamiltree.running import checkpoints
+from tests.running.test_checkpoint import SHORT, fitted
+checkpoints.MAX_SHARE = float("inf")
 common = {"checkpoint_seconds": 0.0, "n_draws": 400, "n_jobs": 1}
 threads = [
     threading.Thread(target=fitted, args=(SHORT,), kwargs={"checkpoint": path, **common})
@@ -280,7 +278,7 @@ for thread in threads:
 def test_runs_in_threads_of_one_process_write_side_by_side(tmp_path, monkeypatch):
     """In a process of its own: the library below would take it down, not raise."""
     paths = [tmp_path / f"run{k}.nc" for k in range(3)]
-    root = os.path.dirname(os.path.dirname(__file__))
+    root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", SIDE_BY_SIDE, *map(str, paths)],
         capture_output=True, text=True, timeout=300, cwd=root,
@@ -295,104 +293,37 @@ def test_runs_in_threads_of_one_process_write_side_by_side(tmp_path, monkeypatch
 def test_writing_takes_a_hundredth_of_the_time(tmp_path, monkeypatch):
     """A slow disk makes checkpoints rarer; otherwise they come as often as asked for."""
     clock = [0.0]
-    monkeypatch.setattr("hamiltree.keeper.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("hamiltree.running.checkpoints.time.perf_counter", lambda: clock[0])
     written = []
 
     def slow_write(target, snapshot):
         written.append(clock[0])
         clock[0] += 2.0
 
-    monkeypatch.setattr("hamiltree.checkpoint.write", slow_write)
-    keeper = Keeper(tmp_path / "run.nc", seconds=60.0)
+    monkeypatch.setattr("hamiltree.running.checkpoints.write", slow_write)
+    checkpoints = Checkpoints(tmp_path / "run.nc", seconds=60.0)
     snapshot = Snapshot({}, [], [], [], 0.0)
-    keeper.begin(lambda: snapshot)
+    checkpoints.begin(lambda: snapshot)
     while clock[0] < 1000:
         clock[0] += 0.25
-        keeper.look(lambda: snapshot)
+        checkpoints.look(lambda: snapshot)
     spent = 2.0 * len(written) / clock[0]
     assert np.diff(written) == pytest.approx(2.0 / MAX_SHARE + 2.0)
     assert spent <= 1.5 * MAX_SHARE  # the first one has no run before it
 
 
-# ------------------------------------------------------------------ Ctrl-C and SIGTERM
+# ------------------------------------------------------------------ what a run without one does
 
 
-def signalled(number: signal.Signals, when) -> threading.Thread:
-    """Sends itself a signal once ``when()`` is true."""
+def test_a_run_that_is_not_kept_is_neither_hashed_nor_copied(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("nobody asked for it")
 
-    def wait() -> None:
-        while not when():
-            time.sleep(0.02)
-        os.kill(os.getpid(), number)
-
-    thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
-    return thread
-
-
-@pytest.fixture
-def seen(monkeypatch):
-    """Iterations that the chains of this test have made."""
-    done = [0]
-    advance = Chains._advance
-
-    def noted(self, *arguments):
-        advance(self, *arguments)
-        done[0] = self.done
-
-    monkeypatch.setattr(Chains, "_advance", noted)
-    monkeypatch.setattr("hamiltree.chains.BLOCK_SECONDS", 0.02)
-    return done
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_keeps_draws_and_checkpoint(number, tmp_path, seen):
-    path = tmp_path / "run.nc"
-    handlers = [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)]
-    signalled(number, lambda: seen[0] > 100)
-    with pytest.warns(UserWarning, match=f"interrupted: kept the .* goes on from {path}"):
-        stopped = fitted(LONG, checkpoint=path)
-    assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)] == handlers
-    assert stopped.info.interrupted
-    n = stopped.n_draws
-    assert read(path).done == [n + 40, n + 40], "the chains met"
-    on = fitted(SHORT, checkpoint=path, n_draws=n + 20)
-    assert same_runs(on, fitted(SHORT, n_draws=n + 20))
-
-
-def test_a_signal_in_warm_up_loses_nothing_with_a_checkpoint(tmp_path, seen):
-    path = tmp_path / "run.nc"
-    long = SHORT | {"n_warmup": 1_000_000}
-    signalled(signal.SIGINT, lambda: seen[0] > 50)
-    with pytest.raises(KeyboardInterrupt, match=f"during warm-up.* nothing is lost.*from {path}"):
-        fitted(long, checkpoint=path)
-    done = min(read(path).done)
-    assert done > 50
-    signalled(signal.SIGTERM, lambda: seen[0] > done + 50)
-    with pytest.raises(SystemExit, match=r"during warm-up, after .* nothing is lost"):
-        fitted(long, checkpoint=path)
-    assert min(read(path).done) > done + 50
-    seen[0] = 0
-    signalled(signal.SIGINT, lambda: seen[0] > 60)
-    with pytest.raises(KeyboardInterrupt, match="there is nothing to keep"):
-        fitted(long)
-
-
-def test_handlers_of_others_are_left_alone(seen):
-    received = []
-    before = signal.signal(signal.SIGTERM, lambda *_: received.append(seen[0]))
-    try:
-        signalled(signal.SIGTERM, lambda: seen[0] > 50)
-        posterior = fitted(SHORT, n_draws=2000)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert len(received) == 1
-    assert posterior.info.stopped == "n_draws"
-
-
-def test_a_fit_in_another_thread_leaves_signals_alone():
-    found = []
-    thread = threading.Thread(target=lambda: found.append(fitted(SHORT)))
-    thread.start()
-    thread.join()
-    assert same_runs(found[0], fitted(SHORT))
+    for name in ("checkpoints._digest", "chains.capture", "chains.joined"):
+        monkeypatch.setattr(f"hamiltree.running.{name}", refuse)
+    fitted(SHORT)
+    fitted(SHORT, target_rhat=1.0001, max_draws=60)
+    for kept in ({"warm_start": True}, {"checkpoint": tmp_path / "run.nc"}):
+        monkeypatch.setattr(Checkpoints, "begin", lambda *_: None)
+        with pytest.raises(AssertionError, match="nobody asked for it"):
+            fitted(SHORT, **kept)

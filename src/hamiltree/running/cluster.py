@@ -1,4 +1,4 @@
-"""Chains on other machines: one joblib task a chain, wherever ``joblib.parallel_config`` sends it.
+"""Chains on other machines: one joblib task per chain, where ``joblib.parallel_config`` sends it.
 
 A task gets the data, the settings and the state of its chain, and gives back draws and the new
 state. It has no other input, so a task that is lost with its worker is simply run again, and the
@@ -17,9 +17,9 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
+from ..core.tree.record import Piece
+from ..methods.base import Chain, Configuration, Problem, build_sampler
 from .chain_state import State, capture, restore
-from .core.tree.record import Piece
-from .methods.base import Chain, Configuration, Problem, build_sampler
 
 ATTEMPTS = 3
 """So often in a row may workers be lost without a single chain coming back."""
@@ -34,7 +34,7 @@ def is_asked_for(n_jobs: int | None) -> bool:
     return n_jobs != 1 and not getattr(backend, "supports_sharedmem", False)
 
 
-def advance_elsewhere(
+def advance_on_cluster(
     problem: Problem,
     settings: Configuration[Any],
     n_warmup: int,

@@ -8,7 +8,7 @@ import numpy as np
 
 from hamiltree.posterior.draws import Draws
 
-from .reference.model import TOYS
+from ..reference.model import TOYS
 
 METHODS: dict[str, dict[str, Any]] = {
     "hmc-df": {"method": "hmc-df"},

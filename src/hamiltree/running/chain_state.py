@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.backend.records import Record
+from ..core.backend.records import Record
 
 State = dict[str, NDArray[Any]]
 """By name, such as ``state.tree.threshold``."""

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 
-from .resuming import METHODS, data_of
-from .support.configuring import parameters
+from ..support.configuring import parameters
+from ..support.resuming import METHODS, data_of
 from .test_checkpoint import SHORT, same_runs
 
 
@@ -26,10 +26,10 @@ from .test_checkpoint import SHORT, same_runs
 def test_more_draws_equal_one_longer_run(kind):
     X, y = data_of("regression")
     given = parameters(**SHORT | METHODS[kind])
-    model = BayesianTreeRegressor(**given).fit(X, y)
+    model = BayesianTreeRegressor(**given, warm_start=True).fit(X, y)
     seconds = model.posterior_.info.seconds
     for n_draws in (45, 70):
-        model.set_params(warm_start=True, n_draws=n_draws).fit(X, y)
+        model.set_params(n_draws=n_draws).fit(X, y)
     whole = BayesianTreeRegressor(**given | {"n_draws": 70}).fit(X, y)
     assert same_runs(model.posterior_, whole.posterior_)
     assert model.posterior_.info.seconds > seconds
@@ -64,7 +64,7 @@ def test_another_run_is_refused_in_words():
         ({"beta_split": 1.5}, "beta_split was 2.0 and is 1.5.*set warm_start=False"),
         ({"n_warmup": 50}, "n_warmup was 40 and is 50"),
         ({"random_state": 2}, "random_state"),
-        ({"n_draws": 10}, "has 30 draws a chain already, more than n_draws=10"),
+        ({"n_draws": 10}, "has 30 draws per chain already, more than n_draws=10"),
         (
             {"method": "smc", "n_warmup": None},
             "method='smc' does not use warm_start.* has no chains to go on with",
@@ -98,8 +98,8 @@ def test_a_run_towards_a_goal_can_go_on():
 
 def test_an_interrupted_run_can_go_on(monkeypatch):
     X, y = data_of("classification")
-    model = BayesianTreeClassifier(**SHORT | {"n_draws": 300}, warm_start=True)
-    from hamiltree.chains import Chains
+    model = BayesianTreeClassifier(**SHORT | {"n_draws": 300})
+    from hamiltree.running.chains import Chains
 
     advance = Chains._advance
 
@@ -108,11 +108,20 @@ def test_an_interrupted_run_can_go_on(monkeypatch):
         if self.n_draws > 20:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hamiltree.chains.BLOCK_SECONDS", 0.001)
+    monkeypatch.setattr("hamiltree.running.chains.BLOCK_SECONDS", 0.001)
     monkeypatch.setattr(Chains, "_advance", impatient)
     with pytest.warns(UserWarning, match="fit again with warm_start=True to go on"):
         model.fit(X, y)
     assert 20 < model.posterior_.n_draws < 300
     monkeypatch.undo()
     whole = BayesianTreeClassifier(**SHORT | {"n_draws": 300}).fit(X, y)
-    assert same_runs(model.fit(X, y).posterior_, whole.posterior_)
+    model.set_params(warm_start=True).fit(X, y)
+    assert same_runs(model.posterior_, whole.posterior_)
+
+
+def test_a_fit_that_kept_no_chains_is_not_begun_anew_in_silence():
+    X, y = data_of("classification")
+    model = BayesianTreeClassifier(**SHORT).fit(X, y)
+    with pytest.raises(ValueError, match="no chains to go on with, for the last fit did not keep"):
+        model.set_params(warm_start=True).fit(X, y)
+    assert clone(model).fit(X, y).posterior_.n_draws == 30

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from .resuming import METHODS, TASKS
+from ..support.resuming import METHODS, TASKS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
 
 def killed(*arguments: str, timeout: int) -> list[dict]:
-    """What ``tests.killing`` found, run by run."""
-    command = [sys.executable, "-m", "tests.killing", *arguments]
+    """What ``tests.support.killing`` found, run by run."""
+    command = [sys.executable, "-m", "tests.support.killing", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
