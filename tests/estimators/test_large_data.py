@@ -105,5 +105,5 @@ def test_large_data_bound_the_gradients_of_a_step(rng):
 def test_draws_are_stored_compactly():
     """As ``python -m benchmarks scale`` measures a million of them."""
     found = measure_draws({"draws": 5_000, "chains": 2, "classes": 3})
-    assert found["kept"] * 1e9 / 10_000 < 400, "bytes a tree of eight leaves"
+    assert found["kept"] * 1e9 / 10_000 < 400, "bytes per tree of eight leaves"
     assert found["file"] * 1e9 / 10_000 < 450

@@ -210,7 +210,15 @@ def test_draws_do_not_depend_on_the_threads_of_a_chain(method, h, target, seed):
     )
     assert one.n_leaves.max() > 1
     for other in others:
-        for name in ("size", "feature", "threshold", "weights", "leaf", "log_likelihood", "sigma"):
+        for name in (
+            "size",
+            "feature",
+            "threshold",
+            "split_weights",
+            "leaf",
+            "log_likelihood",
+            "sigma",
+        ):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
 
 

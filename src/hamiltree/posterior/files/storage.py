@@ -275,7 +275,7 @@ def _parse(file: Any, file_size: int) -> Contents:
 
 
 def _leaf_width(file: Any) -> int:
-    """Numbers a regression leaf: its mean and, for hard splits, its noise sd."""
+    """Numbers per regression leaf: its mean and, for hard splits, its noise sd."""
     require("leaf" in file.variables, "leaf is missing")
     width = file.variables["leaf"].shape[-1:]
     require(width in ((1,), (2,)), "leaf has the wrong shape or type")
