@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hamiltree import BayesianTreeClassifier, Posterior
 from hamiltree.datasets import load_bcw
-from hamiltree.draws import Draws, take
+from hamiltree.posterior.draws import Draws, take
 
 N_TREES = 20_000
 N_ROWS = 100_000

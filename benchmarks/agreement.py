@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from hamiltree.datasets.paper import Split
-from hamiltree.diagnostics import bulk_ess, rank_rhat
+from hamiltree.inputs.preprocess import learn
 from hamiltree.methods.base import Configuration
 from hamiltree.posterior import Posterior
-from hamiltree.preprocess import learn
-from hamiltree.run import Chains, Problem
-from hamiltree.verdict import number
+from hamiltree.posterior.diagnostics import bulk_ess, number, rank_rhat
+from hamiltree.running.run import Chains, Problem
 
 from .data import is_regression
 
@@ -35,7 +34,7 @@ HEADINGS = (
     *(f"R-hat {name}" for name in QUANTITIES),
     *(f"ESS/s {name}" for name in QUANTITIES),
     "leaves",
-    "draws a chain",
+    "draws per chain",
     "s",
 )
 
@@ -47,7 +46,7 @@ class Outcome:
     rhat: tuple[float, ...]
     """Of each of ``QUANTITIES``."""
     speed: tuple[float, ...]
-    """Effective draws a second of each; of predictions the smallest."""
+    """Effective draws per second of each; of predictions the smallest."""
     leaves: float
     n_draws: int
     seconds: float
@@ -101,12 +100,12 @@ def measure(
     lengths = {"n_chains": N_CHAINS, "n_jobs": N_THREADS}
     spent, adapting = 0.0, 0
     if settings.method.name != "cgm":
-        with Chains(problem, settings, **lengths, n_warmup=MAX_ADAPTING, seed=0) as pilot:
-            spent = _advance_for(pilot, PILOT * seconds)
+        pilot = Chains(problem, settings, **lengths, n_warmup=MAX_ADAPTING, seed=0)
+        spent = _advance_for(pilot, PILOT * seconds)
         expected = int(pilot.done * ADAPTING * seconds / spent)
         adapting = min(max(expected, MIN_ADAPTING), MAX_ADAPTING)
-    with Chains(problem, settings, **lengths, n_warmup=adapting, seed=1) as chains:
-        spent += _advance_for(chains, seconds - spent)
+    chains = Chains(problem, settings, **lengths, n_warmup=adapting, seed=1)
+    spent += _advance_for(chains, seconds - spent)
     if chains.n_draws == 0:
         return f"still adapting after {spent:.0f} s"
     posterior = Posterior(*chains.collect("n_draws"), scale, settings)

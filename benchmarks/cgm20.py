@@ -49,7 +49,7 @@ def run(console: Console) -> list[Claim]:
             )
         )
     headings = ("seed", f"on {TRUE_LEAVES} leaves", "mean leaves", "sigma, 90 %", f"covers {NOISE}")
-    report.add(table((*headings, "ended by", "draws a chain", "s"), rows))
+    report.add(table((*headings, "ended by", "draws per chain", "s"), rows))
     claims: list[Claim] = [
         (
             f"data sets with most of the posterior on {TRUE_LEAVES} leaves",

@@ -11,12 +11,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from hamiltree import BayesianTreeClassifier, checkpoint
+from hamiltree import BayesianTreeClassifier
 from hamiltree.core.tree.record import SCALARS, Piece
-from hamiltree.keeper import MAX_SHARE, Keeper
 from hamiltree.methods import HMCDF
-from hamiltree.run import Problem, sample
-from hamiltree.snapshot import Snapshot
+from hamiltree.running.checkpoints import MAX_SHARE, Checkpoints, Snapshot, write
+from hamiltree.running.run import Problem, sample
 
 MAX_OVERHEAD = 0.02
 RUN_SECONDS = 200.0
@@ -24,7 +23,7 @@ N_CHAINS, N_DRAWS, N_LEAVES = 10, 100_000, 8
 DEFAULT_SECONDS = BayesianTreeClassifier.checkpoint_seconds
 
 
-class Timed(Keeper):
+class Timed(Checkpoints):
     """Counts what it takes."""
 
     spent = 0.0
@@ -36,17 +35,17 @@ class Timed(Keeper):
         self.spent += time.perf_counter() - begun
 
     def begin(self, snapshot: Callable[[], Snapshot]) -> None:
-        self._timed(lambda: Keeper.begin(self, snapshot))
+        self._timed(lambda: Checkpoints.begin(self, snapshot))
 
     def look(self, snapshot: Callable[[], Snapshot]) -> None:
-        self._timed(lambda: Keeper.look(self, snapshot))
+        self._timed(lambda: Checkpoints.look(self, snapshot))
 
-    def end(self, snapshot: Callable[[], Snapshot]) -> None:
-        self._timed(lambda: Keeper.end(self, snapshot))
+    def end(self, snapshot: Callable[[], Snapshot], *, interrupted: bool) -> None:
+        self._timed(lambda: Checkpoints.end(self, snapshot, interrupted=interrupted))
 
     def _write(self, snapshot: Callable[[], Snapshot]) -> None:
         self.times += 1
-        Keeper._write(self, snapshot)
+        Checkpoints._write(self, snapshot)
 
 
 def share_of_a_run(folder: Path) -> tuple[float, Timed, int]:
@@ -60,11 +59,11 @@ def share_of_a_run(folder: Path) -> tuple[float, Timed, int]:
     sample(problem, settings, **lengths, n_draws=1)  # compiled code is loaded
     _, info = sample(problem, settings, **lengths, n_draws=pilot)
     n_draws = int(RUN_SECONDS / info.seconds * (pilot + 500))
-    keeper = Timed(folder / "run.nc", DEFAULT_SECONDS)
+    kept = Timed(folder / "run.nc", DEFAULT_SECONDS)
     begun = time.perf_counter()
-    sample(problem, settings, **lengths, n_draws=n_draws, keeper=keeper)
+    sample(problem, settings, **lengths, n_draws=n_draws, checkpoints=kept)
     took = time.perf_counter() - begun
-    return keeper.spent / (took - keeper.spent), keeper, n_draws
+    return kept.spent / (took - kept.spent), kept, n_draws
 
 
 def large_run() -> Snapshot:
@@ -80,9 +79,10 @@ def large_run() -> Snapshot:
         weights=np.zeros(((N_LEAVES - 1) * N_DRAWS, 0)),
         leaf=rng.random((N_LEAVES * N_DRAWS, 1)),
         scalars=rng.random((N_DRAWS, len(SCALARS))),
+        h=np.zeros((N_DRAWS, 0)),
     )
     identity = {"hamiltree": "", "random_state": 0}
-    return Snapshot(identity, [{}] * N_CHAINS, [N_DRAWS] * N_CHAINS, [[piece]] * N_CHAINS, 0.0)
+    return Snapshot(identity, [{}] * N_CHAINS, [N_DRAWS] * N_CHAINS, [piece] * N_CHAINS, 0.0)
 
 
 def run(console: Console) -> list[tuple[str, str, str, bool | None]]:
@@ -92,14 +92,14 @@ def run(console: Console) -> list[tuple[str, str, str, bool | None]]:
         table.add_column(heading)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        share, keeper, n_draws = share_of_a_run(folder)
+        share, kept, n_draws = share_of_a_run(folder)
         size = (folder / "run.nc").stat().st_size / 1e6
-        each = f"{keeper.spent / keeper.times:.2f}"
+        each = f"{kept.spent / kept.times:.2f}"
         what = f"4 chains x {n_draws:,} draws, 500 rows, {RUN_SECONDS:.0f} s"
-        table.add_row(what, str(keeper.times), f"{size:.0f}", each)
+        table.add_row(what, str(kept.times), f"{size:.0f}", each)
         large = large_run()
         begun = time.perf_counter()
-        checkpoint.write(folder / "large.nc", large)
+        write(folder / "large.nc", large)
         seconds = time.perf_counter() - begun
         size = (folder / "large.nc").stat().st_size / 1e6
         what = f"{N_CHAINS} x {N_DRAWS:,} draws of {N_LEAVES} leaves"

@@ -32,7 +32,14 @@ def make_estimator(name: str, **overrides: Any) -> BayesianTreeClassifier | Baye
 def run(console: Console) -> list[tuple[str, str, str, bool | None]]:
     """Print the table; return (claim, measured, goal, met)."""
     table = Table(title="4 chains x 1,000 iterations, 2 threads")
-    for heading in ("data", "rows", "seconds", "leaves", "gradients a draw", "paper, 1 iteration"):
+    for heading in (
+        "data",
+        "rows",
+        "seconds",
+        "leaves",
+        "gradients per draw",
+        "paper, 1 iteration",
+    ):
         table.add_column(heading)
     claims = []
     for name, goal in PROTOTYPE_SECONDS.items():

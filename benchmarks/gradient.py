@@ -70,7 +70,7 @@ _INPUTS = (
 _FLOATS = ("sigma", "mu_mean", "mu_sd", "h")
 _BUFFERS = {"psi": BLOCK, "reach": BLOCK, "adjoint": 8 * BLOCK, "slope": 2 * BLOCK}
 _BUFFERS |= dict.fromkeys(("d_threshold", "d_value", "d_sigma"), 1)
-"""Floats a node."""
+"""Floats per node."""
 
 
 class _Problem(ctypes.Structure):
@@ -195,7 +195,7 @@ def check_equal(ours: float, theirs: float, work: Work, arrays: dict[str, np.nda
 def time_pair(
     ours: Callable[[int], Any], theirs: Callable[[int], Any] | None
 ) -> tuple[float, float]:
-    """Seconds a call of ours and of the peer's: the best of many short, alternating rounds.
+    """Seconds per call of ours and of the peer's: the best of many short, alternating rounds.
 
     Alternation makes both see the same machine. Time of this thread, not of the wall: what other
     processes take away is not counted, and the best round is one they disturbed least.
@@ -228,7 +228,7 @@ def _run(
     if peer is None:
         console.print("No C++ compiler (g++ or clang++) found: the C++ peer is skipped.")
     table = Table(title="value and gradient of the HMC-DF log-likelihood, 5 leaves")
-    for heading in ("likelihood", "rows", "µs", "C++ µs", "ratio", "ns a row"):
+    for heading in ("likelihood", "rows", "µs", "C++ µs", "ratio", "ns per row"):
         table.add_column(heading, justify="left" if heading == "likelihood" else "right")
     claims = []
     for name, family in FAMILIES.items():

@@ -21,7 +21,7 @@ from hamiltree.datasets.paper import PAPER_DATASETS, Split
 from hamiltree.experiments.hyperparameters import TABLE_4
 from hamiltree.methods import CGM, HMCDF, HMCDFI
 from hamiltree.methods.base import Configuration
-from hamiltree.verdict import badness, number
+from hamiltree.posterior.diagnostics import badness, number
 
 from .agreement import HEADINGS, N_CHAINS, N_THREADS, Outcome, measure
 from .data import MORE, is_regression, load_more
@@ -33,7 +33,7 @@ HARD_CASE_FACTOR, REPLICAS, REPLICAS_FACTOR = 6, 6, 30
 """The known hard case has so many times as long, and with so many replicas longer still."""
 MAX_RHAT = 1.01
 OVER_CLASSIC, OVER_ONE_TREE = 50, 20
-"""Effective draws of predictions a second, over those of classic CGM and of one tree."""
+"""Effective draws of predictions per second, over those of classic CGM and of one tree."""
 OURS = ("HMC-DF", "HMC-DFI", "hard splits")
 PRIOR, CLASSIC, ONE_TREE = ", prior moves", "classic CGM", "stochtree, one tree"
 Samplers = dict[str, Configuration[Any]]
@@ -145,7 +145,7 @@ def agreement_claim(data: str, name: str, found: Mapping[str, Outcome]) -> Claim
 
 
 def speed_claim(data: str, name: str, peer: str, goal: int, found: Mapping[str, Outcome]) -> Claim:
-    claim = f"{data}, {name}: effective predictions a second over {peer}"
+    claim = f"{data}, {name}: effective predictions per second over {peer}"
     if name not in found or peer not in found:
         return claim, "not measured", f">= {goal}", None
     ratio = found[name].speed[-1] / found[peer].speed[-1]

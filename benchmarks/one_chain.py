@@ -38,7 +38,7 @@ def run(console: Console) -> list[Claim]:
                 same and one / two >= MIN_SPEEDUP,
             )
         )
-    report.add(f"{ROWS:,} x {FEATURES}, 1 chain, {ITERATIONS} iterations: ms an iteration (clock)")
+    report.add(f"{ROWS:,} x {FEATURES}, 1 chain, {ITERATIONS} iterations: ms per iteration (clock)")
     report.add(table(("", "one thread", "two threads", "ratio"), lines))
     report.save(claims)
     return claims

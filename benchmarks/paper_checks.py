@@ -55,7 +55,7 @@ def wu_leaves() -> None:
 
 
 def smc_particles() -> None:
-    """Wine: 40 particles an island against more of them."""
+    """Wine: 40 particles per island against more of them."""
     split = load_paper_split("wine")
     symbols = TABLE_4["smc", "wine"]
     table = Table("SMC on Wine: particles in islands, proposal", "train", "test (sd over 20 seeds)")

@@ -1,4 +1,4 @@
-"""CGM proposals a second on one core, beside stochtree with one tree in the same run.
+"""CGM proposals per second on one core, beside stochtree with one tree in the same run.
 
 A peer's iteration with one tree is one grow or prune proposal plus its draws of leaves and noise;
 both keep one tree in THINNING proposals. Without stochtree (``pip install stochtree``) only ours is
@@ -16,8 +16,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from hamiltree import run as chains
 from hamiltree.methods import CGM, SMC, WU
+from hamiltree.running import run as chains
 
 from .data import load
 
@@ -26,7 +26,7 @@ SECONDS = 0.5
 """Of each measurement, about."""
 THINNING = 100
 GOAL = 10_000
-"""Proposals a second, at N = 800."""
+"""Proposals per second, at N = 800."""
 
 
 def make_problem(X: np.ndarray, y: np.ndarray, classes: bool) -> chains.Problem:
@@ -97,7 +97,7 @@ def peer(X: np.ndarray, y: np.ndarray, classes: bool) -> Callable[[int], int] | 
 
 
 def speeds(*measures: Callable[[int], int]) -> list[float]:
-    """Median proposals a second of each, taken in turns so that all meet the same load."""
+    """Median proposals per second of each, taken in turns so that all meet the same load."""
     sizes, found = [], []
     for measure in measures:
         measure(2)  # compiles
@@ -115,7 +115,7 @@ def speeds(*measures: Callable[[int], int]) -> list[float]:
 
 def run(console: Console) -> list[tuple[str, str, str, bool | None]]:
     """Print the table; return (claim, measured, goal, met)."""
-    table = Table(title="proposals a second, one core")
+    table = Table(title="proposals per second, one core")
     for heading in ("data", "rows", "CGM", "WU", "stochtree, one tree", "CGM / stochtree"):
         table.add_column(heading)
     claims: list[tuple[str, str, str, bool | None]] = []
@@ -128,7 +128,9 @@ def run(console: Console) -> list[tuple[str, str, str, bool | None]]:
         beside = f"{found[2]:,.0f}" if other else "not installed"
         ratio = f"{cgm / found[2]:.1f}" if other else "-"
         table.add_row(f"{name}, {note}", str(len(X)), f"{cgm:,.0f}", f"{wu:,.0f}", beside, ratio)
-        claims.append((f"{name}: CGM proposals a second", f"{cgm:,.0f}", f"> {GOAL:,}", cgm > GOAL))
+        claims.append(
+            (f"{name}: CGM proposals per second", f"{cgm:,.0f}", f"> {GOAL:,}", cgm > GOAL)
+        )
         if other:
             claims.append((f"{name}: CGM beside stochtree", f"{ratio} x", "-", None))
     smc = smc_seconds()

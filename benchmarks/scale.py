@@ -1,4 +1,4 @@
-"""Seconds an iteration and peak memory as rows grow, default sampler; ``make bench-scale``.
+"""Seconds per iteration and peak memory as rows grow, default sampler; ``make bench-scale``.
 
 The data are simulated from a tree of twelve leaves; values keep a gap to its thresholds. Without
 it, rows within h of a threshold are many where rows are many, and larger trees, which cut more
@@ -96,7 +96,8 @@ def measure(task: dict[str, Any]) -> dict[str, float]:
         return _measure_stochtree(task)
     if task["who"] == "draws":
         return measure_draws(task)
-    from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, run
+    from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
+    from hamiltree.running import run
 
     kind, n, p = task["kind"], task["rows"], task["features"]
     estimator = BayesianTreeClassifier if kind == "classification" else BayesianTreeRegressor
@@ -173,10 +174,10 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
     """Memory and file of many draws of trees with eight leaves, put together from their pieces."""
     from hamiltree import Posterior
     from hamiltree.core.tree.record import SCALARS, Piece
-    from hamiltree.draws import RunInfo
-    from hamiltree.gathering import gather
+    from hamiltree.inputs.preprocess import learn
     from hamiltree.methods import HMCDF
-    from hamiltree.preprocess import learn
+    from hamiltree.posterior.draws import RunInfo
+    from hamiltree.running.chains import collect
 
     rng = np.random.default_rng(0)
     trees, chains, classes = task["draws"], task["chains"], task["classes"]
@@ -202,7 +203,7 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
         )
 
     pieces = [[piece(250) for _ in range(trees // 250)] for _ in range(chains)]
-    draws, _ = gather(pieces, trees, np.full(FEATURES, 0.01))
+    draws, _ = collect(pieces, trees, np.full(FEATURES, 0.01))
     peak = peak_bytes() - bare
     del pieces
     kept = sum(a.nbytes for a in vars(draws).values() if isinstance(a, np.ndarray))
@@ -246,7 +247,7 @@ def run(console: Console) -> list[Claim]:
             exponent = np.log(growth) / np.log(b / a)
             claims.append(
                 (
-                    f"{kind}: seconds an iteration from {a:,} to {b:,} rows, power of N",
+                    f"{kind}: seconds per iteration from {a:,} to {b:,} rows, power of N",
                     f"{exponent:.2f}",
                     f"<= {MAX_EXPONENT}",
                     bool(exponent <= MAX_EXPONENT),
@@ -283,10 +284,10 @@ def run(console: Console) -> list[Claim]:
 
 HEADINGS = (
     "rows x features",
-    "ms an iteration",
-    "µs a row",
+    "ms per iteration",
+    "µs per row",
     "leaves",
-    "gradients a draw",
+    "gradients per draw",
     "peak memory / input",
     "stochtree, ms",
     "ratio",

@@ -23,8 +23,9 @@ def run(console: Console) -> list[Claim]:
     """Print the tables; return (claim, measured, goal, met)."""
     report = Report(console, "trajectories")
     report.add(
-        f"# Effective draws a second of the worst prediction by max_nuts_depth: {N_CHAINS} chains, "
-        f"{N_THREADS} threads, {SECONDS:g} s each; load at the start {os.getloadavg()[0]:.1f}"
+        f"# Effective draws per second of the worst prediction by max_nuts_depth: {N_CHAINS} "
+        f"chains, {N_THREADS} threads, {SECONDS:g} s each; "
+        f"load at the start {os.getloadavg()[0]:.1f}"
     )
     claims: list[Claim] = []
     for name, method in METHODS.items():

@@ -10,7 +10,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from . import interpreted
+from .support import interpreted
 
 matplotlib.use("Agg")
 

@@ -17,9 +17,9 @@ import hamiltree.datasets
 import hamiltree.plots
 from hamiltree.core.moves.propose import NAMES
 from hamiltree.methods import METHODS
-from hamiltree.tree import Tree
+from hamiltree.posterior.tree import Tree
 
-from .examples import ROOT, pages, run_page
+from .support.examples import ROOT, pages, run_page
 
 DOCS = ROOT / "docs"
 DIRECTIVE = re.compile(r"^\.\. auto\w+:: ([\w.]+)", re.MULTILINE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .walkthrough import PAGE, code_of, run, sessions
+from .support.walkthrough import PAGE, code_of, run, sessions
 
 
 def steady(output: str) -> set[str]:

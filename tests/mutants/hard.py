@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .harness import Mutant
 
-CGM = "tests/test_cgm.py"
-WU = "tests/test_wu.py"
+CGM = "tests/statistical/test_cgm.py"
+WU = "tests/statistical/test_wu.py"
 MOVES = "core/hard/moves.py"
 LEAVES = "core/hard/leaves.py"
 RESTRUCTURE = "core/hard/restructure.py"

@@ -24,11 +24,11 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "hamiltree"
 
 INTERPRETED = (
-    "tests/test_informed.py",
-    "tests/test_noise.py",
-    "tests/test_learning.py",
-    "tests/test_bins.py",
-    "tests/test_bits.py",
+    "tests/core/moves/test_informed.py",
+    "tests/core/soft/test_noise.py",
+    "tests/core/soft/test_learned_h.py",
+    "tests/core/scan/test_bins.py",
+    "tests/core/scan/test_bits.py",
 )
 """Tests that run uncompiled."""
 

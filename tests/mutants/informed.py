@@ -25,16 +25,16 @@ COLLAPSED = "core/soft/collapsed.py"
 NOISE = "core/soft/noise.py"
 SWEEP = "core/soft/sweep.py"
 
-RATIO = "tests/test_informed.py -k test_ratio"
-CHOICES = "tests/test_informed.py -k test_choices"
-BINNED = "tests/test_bins.py -k test_binned_ratio[hmc-df-0.1-0]"
-BY_BITS = "tests/test_bits.py -k test_bits_and_rows"
-DRAWS = "tests/test_informed.py -k test_rules_are_drawn"
-UNIT = "tests/test_informed.py"
-SIGMA = "tests/test_noise.py"
-POSTERIOR = "tests/test_informed_posterior.py -k test_posterior"
-PRIOR = "tests/test_informed_posterior.py -k test_prior"
-RECOVERY = "tests/test_prior_recovery.py"
+RATIO = "tests/core/moves/test_informed.py -k test_ratio"
+CHOICES = "tests/core/moves/test_informed.py -k test_choices"
+BINNED = "tests/core/scan/test_bins.py -k test_binned_ratio[hmc-df-0.1-0]"
+BY_BITS = "tests/core/scan/test_bits.py -k test_bits_and_rows"
+DRAWS = "tests/core/moves/test_informed.py -k test_rules_are_drawn"
+UNIT = "tests/core/moves/test_informed.py"
+SIGMA = "tests/core/soft/test_noise.py"
+POSTERIOR = "tests/statistical/test_informed_posterior.py -k test_posterior"
+PRIOR = "tests/statistical/test_informed_posterior.py -k test_prior"
+RECOVERY = "tests/statistical/test_prior_recovery.py"
 
 GROWN = "math.log(leaves) - math.log(count_kind(new, PRUNABLE)) - log_rule"
 PRUNED = "log_rule + math.log(candidates) - math.log(leaves - 1)"
@@ -605,7 +605,7 @@ MUTANTS = [
         "find_quantiles",
         "total / n_quantiles",
         "total",
-        "tests/test_bins.py -k test_binned_ratio[hmc-dfi-0.1-0]",
+        "tests/core/scan/test_bins.py -k test_binned_ratio[hmc-dfi-0.1-0]",
     ),
     Mutant(
         "bins: sums of y forgotten on the left where both sides have leaves",
@@ -613,7 +613,7 @@ MUTANTS = [
         "count_values",
         "counts[other + 1] += y[row]",
         "",
-        "tests/test_bins.py -k test_binned_ratio[hmc-df-0.0-0]",
+        "tests/core/scan/test_bins.py -k test_binned_ratio[hmc-df-0.0-0]",
     ),
     Mutant(
         "bins: the close look does not count for a rule on the way back",

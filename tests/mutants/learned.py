@@ -6,9 +6,9 @@ from .harness import Mutant
 
 STEPS = "core/soft/learned_h.py"
 CHAIN = "core/soft/learned_loop.py"
-UNIT = "tests/test_learning.py"
-POSTERIOR = "tests/test_learned.py -k test_posterior"
-EACH = "tests/test_likelihoods.py -k own_softness"
+UNIT = "tests/core/soft/test_learned_h.py"
+POSTERIOR = "tests/statistical/test_learned_posterior.py -k test_posterior"
+EACH = "tests/core/soft/test_likelihoods.py -k own_softness"
 
 SLICE = "log_prior_of_log_h(learning, log_h) + tempered(model.power[0], new_like) > height"
 WEIGHT = "log_prior + log_like - log_d - log_q"

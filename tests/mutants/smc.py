@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .harness import Mutant
 
-TESTS = "tests/test_smc.py tests/test_smc_run.py"
+TESTS = "tests/statistical/test_smc.py tests/methods/test_smc_run.py"
 GAPS = "core/smc/gaps.py"
 POOL = "core/smc/node_pool.py"
 PARTICLES = "core/smc/particles.py"
@@ -229,8 +229,8 @@ MUTANTS = [
     ),
     Mutant(
         "SMC, islands weighted by their evidence",
-        "gathering.py",
-        "gather",
+        "running/chains.py",
+        "collect",
         'weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())',
         """
         weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max(axis=1, keepdims=True))
@@ -240,7 +240,7 @@ MUTANTS = [
     ),
     Mutant(
         "SMC, log of the mean over islands",
-        "gathering.py",
+        "running/chains.py",
         "log_evidence",
         "np.log(np.exp(log_weight - top).sum(axis=1).mean())",
         "np.log(np.exp(log_weight - top).sum(axis=1)).mean()",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from .harness import Mutant
 
-PRIOR = "tests/test_prior_recovery.py"
-EXACT = "tests/test_exact_posterior.py"
-RULES = "tests/test_rules.py"
-NUTS = "tests/test_nuts.py"
-GRADIENT = "tests/test_likelihoods.py -k gradient"
+PRIOR = "tests/statistical/test_prior_recovery.py"
+EXACT = "tests/statistical/test_exact_posterior.py"
+RULES = "tests/core/soft/test_feature_updates.py"
+NUTS = "tests/core/soft/test_nuts.py"
+GRADIENT = "tests/core/soft/test_likelihoods.py -k gradient"
 
 JUMPS = "core/soft/prior_jumps.py"
 TARGET = "core/soft/target.py"
@@ -70,7 +70,7 @@ MUTANTS = [
         "log_prior",
         "log_topology(prior, tree)",
         "0.0",
-        "tests/test_calibration.py -k hmc-df-0.1-0-composed",
+        "tests/statistical/test_calibration.py -k hmc-df-0.1-0-composed",
     ),
     Mutant(
         "double-sided: ratio taken from x instead of x'",
@@ -118,7 +118,7 @@ MUTANTS = [
         "gradient_to_unconstrained",
         "grad[at - 1] * model.centre[f] / (c * (1.0 - c))",
         "0.0",
-        "tests/test_likelihoods.py -k log",
+        "tests/core/soft/test_likelihoods.py -k log",
     ),
     Mutant(
         "sigma: log Jacobian left out",

@@ -1,9 +1,9 @@
 """The exact joint posterior of a tree of up to three leaves and of h, by quadrature.
 
-log h by Gauss-Legendre nodes weighted with its prior, one for all features or one a feature; rules
-as in ``exact``; sigma by the trapezoid rule. For classification the likelihood is normalised over
-labels, prod_i sum_k phi_ik p_k[y_i], and two classes leave one number a leaf: Gauss-Jacobi nodes,
-exact for its polynomials.
+log h by Gauss-Legendre nodes weighted with its prior, one for all features or one per feature;
+rules as in ``exact``; sigma by the trapezoid rule. For classification the likelihood is normalised
+over labels, prod_i sum_k phi_ik p_k[y_i], and two classes leave one number per leaf: Gauss-Jacobi
+nodes, exact for its polynomials.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def batch_means(draws: ArrayLike, n_batches: int = 25) -> Array:
     x = np.asarray(draws, dtype=float)
     length = x.shape[1] // n_batches
     if length < 2:
-        raise ValueError(f"{x.shape[1]} draws a chain are too few for {n_batches} batches")
+        raise ValueError(f"{x.shape[1]} draws per chain are too few for {n_batches} batches")
     kept = x[:, x.shape[1] - length * n_batches :]
     batches = kept.reshape(x.shape[0], n_batches, length, *x.shape[2:]).mean(axis=2)
     return batches.reshape(-1, *x.shape[2:])
@@ -139,7 +139,7 @@ def _batch_shares(index: NDArray[np.int64], n_labels: int, n_batches: int) -> Ar
     n_chains, n = index.shape
     length = n // n_batches
     if length < 2:
-        raise ValueError(f"{n} draws a chain are too few for {n_batches} batches")
+        raise ValueError(f"{n} draws per chain are too few for {n_batches} batches")
     batches = index[:, n - length * n_batches :].reshape(n_chains * n_batches, length)
     place = batches + n_labels * np.arange(len(batches))[:, None]
     counts = np.bincount(place.ravel(), minlength=n_labels * len(batches))

@@ -7,7 +7,7 @@ import typer
 from ..core.backend.cache import CACHE, CAN_KEEP
 from ..core.backend.records import Record
 from ..core.backend.units import all_units, unit_of
-from ..progress import compile_with_bar
+from ..running.progress import compile_with_bar
 from .screen import examples, out
 
 

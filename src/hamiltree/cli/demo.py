@@ -13,8 +13,8 @@ from sklearn.model_selection import train_test_split
 from ..datasets import load_bcw
 from ..estimators import BayesianTreeClassifier
 from ..posterior import Posterior
+from ..posterior.describe import summary_sentence
 from ..report import write_report
-from ..words import summary_sentence
 from .figures import save_figure
 from .screen import Seed, examples, heading, out, warnings_as_notes
 

@@ -12,9 +12,14 @@ import typer
 from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
 
-from ..encoding import MAX_CATEGORIES, Encoding, learn_encoding, names_with_hints
-from ..files import check_writable
-from ..tables import (
+from ..inputs.encoding import (
+    MAX_CATEGORIES,
+    Encoding,
+    TrainingTable,
+    learn_encoding,
+    names_with_hints,
+)
+from ..inputs.tables import (
     TableError,
     detect_task,
     is_numeric,
@@ -24,6 +29,7 @@ from ..tables import (
     refuse_missing,
     told_apart,
 )
+from ..utils.files import check_writable
 from .options import ESTIMATORS, parameters_of, with_parameters
 from .screen import Json, Seed, examples, note, out, print_json, warnings_as_notes
 from .summary import facts, print_summary
@@ -174,7 +180,7 @@ def fit(
     with warnings_as_notes(ConvergenceWarning):  # the summary says it
         model.fit(encoding.encode(frame), numbers if kind == "regression" else labels(y))
     posterior = model.posterior_.without_data() if without_data else model.posterior_
-    posterior.provenance |= {"data": data.name, "n_rows": len(frame), "table": encoding.to_dict()}
+    posterior.table = TrainingTable(encoding, data.name, len(frame))
     posterior.save(output)
     if as_json:
         decided = {column.name: column.describe() for column in encoding.columns}

@@ -11,7 +11,7 @@ import typer
 
 from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
 from ..methods import METHODS, chosen
-from ..parameters import declared
+from ..methods.parameters import declared
 
 ESTIMATORS = {"classification": BayesianTreeClassifier, "regression": BayesianTreeRegressor}
 OWN = ("random_state", "progress", "n_jobs", "checkpoint", "checkpoint_seconds", "warm_start")

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..encoding import encoding_of
+from ..inputs.encoding import encoding_of
+from ..inputs.tables import TableError, labels, read_table, refuse_missing
 from ..posterior import Posterior
-from ..tables import TableError, labels, read_table, refuse_missing
 from .figures import save_figure
 from .screen import ModelFile, examples, load, note, writable
 

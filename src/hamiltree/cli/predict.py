@@ -10,10 +10,10 @@ import numpy as np
 import pandas
 import typer
 
-from ..encoding import encoding_of
-from ..estimators import INTERVAL_SEED
+from ..estimators.classifier import INTERVAL_SEED
+from ..inputs.encoding import encoding_of
+from ..inputs.tables import TableError, listed, read_table
 from ..posterior import Posterior
-from ..tables import TableError, listed, read_table
 from .screen import ModelFile, examples, load, note, writable
 
 

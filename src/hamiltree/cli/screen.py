@@ -2,7 +2,7 @@
 
 Results go to standard output and everything else to standard error, so that output can be piped.
 Exit codes: 0 done; 1 the input cannot be used, said in words; 2 wrong usage of the command line;
-3 a check was asked for and failed; 130 Ctrl-C before there was a result.
+3 a check was asked for and failed; 130 Ctrl-C before there was a result; 143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from ..json_text import json_text
 from ..posterior import Posterior
+from ..utils.json_text import json_text
 
 TRACEBACK = "HAMILTREE_TRACEBACK"
 """Environment variable; where it is set, an error shows where it was raised."""
@@ -85,7 +85,7 @@ def heading(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Something worth knowing that is not the result."""
+    """Information that is not the result."""
     err.print(f"note: {text}", markup=False)
 
 

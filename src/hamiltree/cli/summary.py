@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from ..posterior import Posterior
-from ..words import finding, summary_sentence
+from ..posterior.describe import finding, summary_sentence
 from .screen import CHECK_FAILED, Json, ModelFile, examples, load, out, print_json
 
 

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from ..posterior import Posterior
-from ..tree import Tree
-from ..words import percent
+from ..posterior.describe import percent
+from ..posterior.tree import Tree
 from .figures import save_figure
 from .screen import Json, ModelFile, examples, load, note, out, print_json, writable
 

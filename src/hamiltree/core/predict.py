@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import joblib
 import numpy as np
@@ -26,25 +26,10 @@ from .forest import (
 )
 from .tree.routing import BLOCK
 
-if TYPE_CHECKING:
-    from ..draws import Draws
-
 FloatArray = NDArray[np.float64]
 
 MAX_CHUNKS = 64
 """Chunks of rows a call: enough for every core, too few for the cost of a task to show."""
-
-
-def forest_of(draws: Draws) -> Forest:
-    """The trees of ``draws`` as routing takes them."""
-    return Forest(
-        node_offset=draws.node_offset,
-        size=draws.size,
-        feature=draws.feature,
-        threshold=draws.threshold,
-        weights=draws.weights,
-        h=np.ascontiguousarray(draws.h if draws.h_learned else draws.h[None]),
-    )
 
 
 def tree_predictions(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris, load_wine
 
-from ..draws import FloatArray
+from ..utils.arrays import FloatArray
 from .bundled import load_bcw
 from .raisin import fetch_raisin
 from .synthetic import make_cgm, make_wu

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
-from ..draws import FloatArray
+from ..utils.arrays import FloatArray
 
 N_LEVELS = 10  # the inputs of the CGM data run from 1 to 10
 

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ..draws import FloatArray
 from ..plots.style import INK, clean, colour, towards_white
+from ..utils.arrays import FloatArray
 from .configurations import HMC, METHODS
 from .render import headings
 from .restarts import burn_in_config

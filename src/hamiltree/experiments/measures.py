@@ -12,8 +12,9 @@ from sklearn.metrics import accuracy_score, log_loss, mean_squared_error
 
 from ..core.predict import most_likely_leaf, tree_predictions
 from ..datasets import Split
-from ..draws import FloatArray, RunInfo
 from ..posterior import Posterior
+from ..posterior.draws import RunInfo
+from ..utils.arrays import FloatArray
 from .configurations import HMC
 
 COVERAGE = 0.9
@@ -34,7 +35,8 @@ def single_tree_scores(posterior: Posterior, split: Split, part: str = "test") -
     X, y = (split.X_test, split.y_test) if part == "test" else (split.X, split.y)
     if posterior.n_classes:
         labels = posterior.predict_single_trees(X, n_jobs=1).reshape(-1, len(y))
-        return (labels == y).astype(np.float64)
+        right: NDArray[np.bool_] = labels == y
+        return right.astype(np.float64)
     if posterior.configuration.method.name in HMC:
         means = posterior.predict_single_trees(X, n_jobs=1).reshape(-1, len(y))
     else:
@@ -49,7 +51,7 @@ def leaf_mean_predictions(posterior: Posterior, split: Split, X: FloatArray) -> 
     The classical methods integrate the means out, so that a tree has them, not draws of them.
     """
     to_unit, user = posterior.preprocessing.to_unit, posterior.preprocessing.y_to_user
-    forest = posterior.forest
+    forest = posterior.draws.forest
     n_trees, most = posterior.weights.size, int(posterior.n_leaves.max())
     first = most * np.arange(n_trees)[:, None]
     leaf = first + most_likely_leaf(forest, to_unit(split.X), 1)
@@ -58,7 +60,8 @@ def leaf_mean_predictions(posterior: Posterior, split: Split, X: FloatArray) -> 
     prior_mean, prior_rows = posterior.configuration.method.mean_prior
     prior_mean = float(user(np.array([prior_mean]))[0])
     means: FloatArray = (total + prior_rows * prior_mean) / (rows + prior_rows)
-    return means[first + most_likely_leaf(forest, to_unit(X), 1)]
+    predicted: FloatArray = means[first + most_likely_leaf(forest, to_unit(X), 1)]
+    return predicted
 
 
 def measure(posterior: Posterior, split: Split) -> tuple[dict[str, float], dict[str, Any]]:
@@ -99,7 +102,7 @@ def weighted_moments(values: NDArray[Any], weights: FloatArray) -> tuple[float, 
 def leaves_without_constant(posterior: Posterior) -> float:
     """Mean leaves of the posterior that the authors' code samples, by weighting the draws anew.
 
-    Its likelihood of classes leaves out log Gamma(A) - sum log Gamma(alpha_m), once a leaf.
+    Its likelihood of classes leaves out log Gamma(A) - sum log Gamma(alpha_m), once per leaf.
     """
     prior = np.array(posterior.configuration.method.class_concentration(posterior.n_classes))
     constant = gammaln(prior.sum()) - gammaln(prior).sum()
@@ -161,7 +164,7 @@ def log_density(posterior: Posterior, X: FloatArray, y: NDArray[Any]) -> FloatAr
     if own.shape[1] == 0:
         sd = posterior.sigma.reshape(-1, 1)
     else:
-        in_model = tree_predictions(posterior.forest, own, columns, 1)[..., 0]
+        in_model = tree_predictions(posterior.draws.forest, own, columns, 1)[..., 0]
         sd = posterior.preprocessing.sd_to_user(in_model)
     with np.errstate(divide="ignore"):  # particles may have no weight at all
         log_weights = np.log(posterior.weights.reshape(-1, 1))

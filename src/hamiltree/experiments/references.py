@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ..datasets import Split
-from ..draws import FloatArray
+from ..utils.arrays import FloatArray
 from .measures import COVERAGE, probability_measures, score_name
 
 N_TREES = 500

@@ -49,7 +49,7 @@ FURTHER_METRICS = (
     Metric("rhat_leaves", "R-hat, leaves", 3, -1),
     Metric("rhat_worst_prediction", "R-hat, worst prediction", 3, -1),
     Metric("rhat_worst", "R-hat, worst (median)", 3, -1),
-    Metric("seconds", "seconds a run", 2, -1),
+    Metric("seconds", "seconds per run", 2, -1),
 )
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import run
 from ..core.soft.record import record_tree
 from ..core.tree.record import drain
 from ..datasets import Split
-from ..draws import RunInfo, take
 from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
-from ..gathering import gather
 from ..methods import chosen
 from ..posterior import Posterior
+from ..posterior.draws import RunInfo, take
+from ..running import run
+from ..running.chains import collect
 from .configurations import (
     HMC,
     Estimator,
@@ -161,13 +161,13 @@ def run_burn_in(config: Config, split: Split) -> Result:
 
 def watch_burn_in(posterior: Posterior, split: Split) -> Posterior:
     """The trees of each burn-in iteration of the one chain that made this posterior."""
-    preprocessing, n_warmup = posterior.preprocessing, posterior.provenance["n_warmup"]
+    preprocessing, n_warmup = posterior.preprocessing, posterior.info.n_warmup or 0
     classes = preprocessing.classes
     target = preprocessing.y_to_model(split.y) if classes is None else split.y
     coded = target if classes is None else np.searchsorted(classes, target)
     problem = run.Problem(preprocessing.to_unit(split.X), coded, posterior.n_classes)
     sampler = run.build_sampler(problem, posterior.configuration, n_warmup, 1)
-    (seed,) = np.random.SeedSequence(posterior.provenance["seed"]).spawn(1)
+    (seed,) = np.random.SeedSequence(posterior.info.seed).spawn(1)
     chain: Any = sampler.start(np.random.Generator(np.random.PCG64(seed)))
     spare = np.random.default_rng(0)  # recording may draw leaf means, not from the chain's numbers
     pieces = []
@@ -179,7 +179,7 @@ def watch_burn_in(posterior: Posterior, split: Split) -> Posterior:
     first = posterior.info.acceptance["warmup"]
     if again != {move: (int(a[0]), int(n[0])) for move, (a, n) in first.items() if n[0]}:
         raise RuntimeError("the watched burn-in is not the chain's own: its moves differ")
-    draws, _ = gather([pieces], n_warmup, sampler.h)
+    draws, _ = collect([pieces], n_warmup, sampler.h)
     info = RunInfo({}, {}, posterior.info.seconds, posterior.info.stopped)
     return Posterior(draws, info, preprocessing, posterior.configuration)
 

@@ -12,8 +12,8 @@ import pandas
 
 from .. import __version__
 from ..datasets import Split
-from ..diagnostics import rank_rhat
-from ..draws import FloatArray
+from ..posterior.diagnostics import rank_rhat
+from ..utils.arrays import FloatArray
 from .store import Config, Result, Store, sources_digest
 
 GROUP = ["dataset", "method", "preset"]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.soft.data import Columns
 from ..core.tree.record import Piece
-from ..parameters import (
+from .parameters import (
     checked,
     declared,
     documented,
@@ -106,6 +106,10 @@ class Method(ABC):
     """Parameters of the estimators that the method does not use, and why, or what to set."""
     conjugate_leaves: ClassVar[bool]
     """Hard splits, and leaves whose variance is integrated out; otherwise sigma is sampled."""
+    makes_particles: ClassVar[bool] = False
+    """Weighted draws, all at once, rather than a Markov chain that can go on."""
+    stats: ClassVar[tuple[str, ...]] = ()
+    """What is recorded at each draw beside the tree; names of ``core.tree.record.SCALARS``."""
 
     min_leaves: int = parameter(
         1, whole(1), "Smallest number of leaves of a tree; 1 allows a tree without a split."

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..parameters import one_of, parameter, whole
 from ..samplers.cgm import build_cgm
 from .base import PAPER_LENGTHS, Configuration, Defaults, Method, Problem, Sampler, described
 from .common import (
@@ -23,6 +22,7 @@ from .common import (
     variance_prior_parameter,
     warn_of_endless_growth,
 )
+from .parameters import one_of, parameter, whole
 
 
 @described

@@ -7,15 +7,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..parameters import (
-    number_and_positive,
-    one_of,
-    pair_of_positives,
-    parameter,
-    sequence,
-)
 from ..samplers.common import KNOWN_MOVES
 from .base import Configuration, check_positive
+from .parameters import number_and_positive, one_of, pair_of_positives, parameter, sequence
 
 HARD_SPLITS = "its splits are hard. Leave h at None, or choose method='hmc-df'"
 MAX_SPLIT_PROBABILITY = 1 - 1e-6

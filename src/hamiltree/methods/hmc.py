@@ -11,17 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..parameters import (
-    flag,
-    number_and_positive,
-    one_of,
-    pair_of_positives,
-    parameter,
-    probabilities,
-    real,
-    softness,
-    whole,
-)
 from ..samplers.learning import LearningRJHMC
 from ..samplers.rjhmc import RJHMC
 from ..samplers.softness import H_RANGE
@@ -35,6 +24,17 @@ from .common import (
     softness_of_used,
     tau_prior_parameter,
     warn_of_endless_growth,
+)
+from .parameters import (
+    flag,
+    number_and_positive,
+    one_of,
+    pair_of_positives,
+    parameter,
+    probabilities,
+    real,
+    softness,
+    whole,
 )
 
 SMALLEST_H = 1e-9
@@ -51,6 +51,13 @@ class HMC(Method):
     """What HMC-DF and HMC-DFI have in common."""
 
     conjugate_leaves: ClassVar[bool] = False
+    stats: ClassVar[tuple[str, ...]] = (
+        "divergent",
+        "nuts_depth",
+        "step_size",
+        "accept_stat",
+        "n_gradients",
+    )
     oblique: ClassVar[bool]
     """Splits on weighted sums of the columns."""
     # alpha_split, beta_split and h were tuned by the authors for each data set; these are middle

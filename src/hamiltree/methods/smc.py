@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..parameters import one_of, parameter, real, whole
 from ..samplers import smc
 from .base import PAPER_LENGTHS, Configuration, Defaults, Method, Problem, Sampler, described
 from .common import (
@@ -17,6 +16,7 @@ from .common import (
     mean_prior_parameter,
     variance_prior_parameter,
 )
+from .parameters import one_of, parameter, real, whole
 
 AT_ONCE = "it makes all its particles at once and"
 
@@ -39,6 +39,8 @@ class SMC(Method):
 
     name: ClassVar[str] = "smc"
     conjugate_leaves: ClassVar[bool] = True
+    makes_particles: ClassVar[bool] = True
+    stats: ClassVar[tuple[str, ...]] = ("log_weight", "founder")
     variance: ClassVar[str] = "leaf"  # with one in common, a leaf could not be judged on its own
     unused: ClassVar[Mapping[str, str]] = {
         "h": HARD_SPLITS,

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..parameters import parameter, real, whole
 from ..samplers.wu import build_wu
 from .base import PAPER_LENGTHS, Configuration, Defaults, Method, Problem, Sampler, described
 from .common import (
@@ -19,6 +18,7 @@ from .common import (
     variance_parameter,
     variance_prior_parameter,
 )
+from .parameters import parameter, real, whole
 
 PINBALL = (
     "its prior of shapes is the pinball prior. Leave it at None, and set expected_splits and "

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from ..consensus import shares_of_splits
+from ..posterior.representative_tree import shares_of_splits
 from .style import INK, MUTED, clean, colour, new_axes, towards_white
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def plot_inclusion(
         For HMC-DFI: each split uses every feature, with weights barely sharper than their prior,
         which say nothing about importance.
     """
-    if posterior.draws.weights.shape[1]:
+    if posterior.draws.split_weights.shape[1]:
         raise ValueError(
             "every split of hmc-dfi uses all features, with weights barely sharper than their "
             "prior: they are no measure of importance; use plot_partial_dependence, or "

@@ -8,8 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from ..consensus import evenly
-from ..draws import FloatArray
+from ..utils.arrays import FloatArray, evenly
 from .features import column_of, mark_training_values, shown_classes
 from .style import clean, colour, legend_above, new_axes
 

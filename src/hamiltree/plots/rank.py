@@ -20,7 +20,7 @@ ROW = 0.9
 def plot_rank(
     posterior: Posterior, quantity: str = "log_posterior", ax: Axes | None = None
 ) -> Axes:
-    """A row of bars a chain: how its draws rank among all, for one of ``plot_trace``'s quantities.
+    """One row of bars per chain: the ranks of its draws among all, for one of its quantities.
 
     Chains that agree have bars up to the dashed line everywhere, but for noise; bars that pile up
     on one side show a chain in a range of its own. Equal values are ranked in random order.

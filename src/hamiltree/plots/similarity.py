@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from ..consensus import evenly
-from ..draws import FloatArray
+from ..utils.arrays import FloatArray, evenly
 from .style import clean, colour, legend_above, new_axes
 
 if TYPE_CHECKING:

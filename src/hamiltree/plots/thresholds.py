@@ -19,7 +19,7 @@ BINS = 60
 def plot_thresholds(
     posterior: Posterior, feature: str | int | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Splits a tree, by their threshold, on one feature (the most used one unless given).
+    """Splits per tree, by their threshold, on one feature (the most used one unless given).
 
     Bars: all draws; lines: each chain on its own; ticks below: the training rows, if they were
     kept. The area of the bars is the mean number of splits of a tree on the feature.
@@ -29,7 +29,7 @@ def plot_thresholds(
     ValueError
         For HMC-DFI, whose thresholds belong to weighted sums of all features.
     """
-    if posterior.draws.weights.shape[1]:
+    if posterior.draws.split_weights.shape[1]:
         raise ValueError("thresholds of hmc-dfi are on weighted sums, not on single features")
     column = column_of(posterior, feature)
     draws, scale = posterior.draws, posterior.preprocessing
@@ -53,11 +53,11 @@ def plot_thresholds(
     mark_training_values(ax, posterior, column)
     per_tree = float(weights.sum())
     ax.annotate(
-        f"{per_tree:.2f} splits a tree", (1.0, 1.0), xycoords="axes fraction", ha="right",
+        f"{per_tree:.2f} splits per tree", (1.0, 1.0), xycoords="axes fraction", ha="right",
         va="top", fontsize=9, color=MUTED,
     )  # fmt: skip
     ax.set_xlim(lowest, highest)
     ax.set_xlabel(f"threshold on {scale.used_names[column]}")
-    ax.set_ylabel("splits a tree and unit")
+    ax.set_ylabel("splits per tree and unit")
     clean(ax)
     return ax

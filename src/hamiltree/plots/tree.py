@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from ..tree_text import mean_text, rule_text
+from ..posterior.tree_text import mean_text, rule_text
 from .style import INK, MUTED, colour, readable_on, towards_white
 
 if TYPE_CHECKING:
-    from ..tree import Tree
+    from ..posterior.tree import Tree
 
 FONT = 9.0
 """Points; smaller only where the given axes are too narrow."""
@@ -21,7 +21,7 @@ LETTER = 0.58
 LINE = 1.3
 """Height of a line over the font size."""
 WRAP = 18
-"""Letters a line of a box."""
+"""Letters per line of a box."""
 
 
 class Box(NamedTuple):
@@ -110,18 +110,18 @@ def _place(
 
 def _rule_text(tree: Tree, node: dict[str, Any]) -> str:
     left, right = rule_text(tree.preprocessing, node).rsplit(" <= ", 1)
-    if "weights" in node:  # a term a line, the operator at its end
+    if "weights" in node:  # one term per line, the operator at its end
         lines = left.replace(" + ", " +\n").replace("\n...", " ...").split("\n")
     else:
         lines = textwrap.wrap(left, WRAP)[:3]
     lines.append(f"\N{LESS-THAN OR EQUAL TO} {right}")
     if node["certainty"] is not None:
-        lines.append(f"{node['certainty']:.0%} sure")
+        lines.append(f"{node['certainty']:.0%} of trees")
     return "\n".join(lines)
 
 
 def _leaf_look(tree: Tree, leaf: dict[str, Any], means: tuple[float, float]) -> tuple[str, Any]:
-    """Text and colour: the likeliest class, paler the less sure; means from pale to full."""
+    """Text and colour: the likeliest class, paler the less probable; means from pale to full."""
     if "mean" in leaf:
         low, high = means
         share = (leaf["mean"] - low) / (high - low) if high > low else 0.5
@@ -130,11 +130,11 @@ def _leaf_look(tree: Tree, leaf: dict[str, Any], means: tuple[float, float]) -> 
     probabilities = leaf["probabilities"]
     best = max(range(len(probabilities)), key=probabilities.__getitem__)
     chance = 1 / len(probabilities)
-    sure = (probabilities[best] - chance) / (1 - chance) if chance < 1 else 1.0
+    shade = (probabilities[best] - chance) / (1 - chance) if chance < 1 else 1.0
     name = textwrap.shorten(str(leaf["classes"][best]), WRAP, placeholder="...")
     low, high = leaf["interval"][best]
     text = f"{name} {probabilities[best]:.2f}\n({low:.2f} to {high:.2f})"
-    return _with_rows(text, leaf), towards_white(colour(best), 0.15 + 0.6 * max(sure, 0.0))
+    return _with_rows(text, leaf), towards_white(colour(best), 0.15 + 0.6 * max(shade, 0.0))
 
 
 def _with_rows(text: str, leaf: dict[str, Any]) -> str:

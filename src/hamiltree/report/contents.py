@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..draws import IntArray
-from ..encoding import encoding_of
-from ..ensemble import Ensemble
-from ..estimators import INTERVAL_SEED
+from ..estimators.classifier import INTERVAL_SEED
+from ..inputs.encoding import encoding_of
 from ..posterior import Posterior
-from ..tree import COVERAGE, Tree
-from ..words import percent
+from ..posterior.describe import percent
+from ..posterior.predictions import sampled_probabilities
+from ..posterior.tree import COVERAGE, Tree
+from ..utils.arrays import IntArray
 from .inputs import columns_of, inputs_of
 from .pack import bytes_of_a_tree, pack_forest
 from .plots import convergence, features, leaves, thresholds, trace
@@ -27,7 +27,7 @@ SHAPES = 4
 
 @dataclass(frozen=True)
 class Featured:
-    """A tree worth reading."""
+    """A tree to read."""
 
     short: str
     label: str
@@ -46,7 +46,7 @@ def contents(posterior: Posterior, n_draws: int = DRAWS) -> dict[str, Any]:
     encoding = encoding_of(posterior)
     classes = posterior.preprocessing.classes
     rng = np.random.default_rng(INTERVAL_SEED)  # as predict_interval does
-    sampled = drawn.sampled_probabilities(rng) if posterior.n_classes else None
+    sampled = sampled_probabilities(drawn, rng) if posterior.n_classes else None
     used = np.unique(np.concatenate([tree.feature for tree in trees]))
     return {
         "classes": None if classes is None else [str(label) for label in classes],
@@ -129,7 +129,7 @@ def featured_trees(posterior: Posterior) -> list[Featured]:
     return shown
 
 
-def _mean_range(drawn: Ensemble) -> dict[str, float]:
+def _mean_range(drawn: Posterior) -> dict[str, float]:
     """Of the leaf means, the outermost left out; the scale on which means are drawn."""
     if drawn.n_classes:
         return {"low": 0.0, "high": 1.0}

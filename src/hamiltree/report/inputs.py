@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..draws import FloatArray, IntArray
-from ..encoding import Column, Encoding
+from ..inputs.encoding import Column, Encoding
 from ..posterior import Posterior
+from ..utils.arrays import FloatArray, IntArray
 
 
 def columns_of(posterior: Posterior, encoding: Encoding) -> list[dict[str, Any]]:

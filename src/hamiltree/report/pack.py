@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..draws import FloatArray
-from ..ensemble import Ensemble
 from ..posterior import Posterior
-from ..tree import Tree
+from ..posterior.tree import Tree
+from ..utils.arrays import FloatArray
 
 
 def pack_forest(
-    drawn: Ensemble, draws: Sequence[Tree], featured: Sequence[Tree], sampled: FloatArray | None
+    drawn: Posterior, draws: Sequence[Tree], featured: Sequence[Tree], sampled: FloatArray | None
 ) -> dict[str, Any]:
     """The draws of the page, then the trees to read.
 
@@ -58,9 +57,9 @@ def bytes_of_a_tree(posterior: Posterior) -> float:
     leaves = float(np.sum(posterior.weights * posterior.n_leaves))
     width = posterior.draws.leaf.shape[1]
     a_leaf = 4 + 8 * width + (8 * width + 8 * width if posterior.n_classes else 8) + 4
-    a_split = 4 + 4 + 8 + 4 + 4 + 8 * posterior.draws.weights.shape[1]
+    a_split = 4 + 4 + 8 + 4 + 4 + 8 * posterior.draws.split_weights.shape[1]
     own_h = 8 * len(posterior.preprocessing.used) if posterior.draws.h_learned else 0
-    return (leaves * a_leaf + (leaves - 1) * a_split + own_h + 20) * 4 / 3
+    return float(leaves * a_leaf + (leaves - 1) * a_split + own_h + 20) * 4 / 3
 
 
 def _packed(kind: str, values: ArrayLike) -> dict[str, str]:

@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from .. import __version__
-from ..json_text import json_text
 from ..posterior import Posterior
+from ..utils.json_text import json_text
 from .contents import DRAWS, contents
 from .texts import texts
 

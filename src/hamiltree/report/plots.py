@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..consensus import shares_of_splits
-from ..draws import FloatArray
-from ..encoding import Encoding
+from ..inputs.encoding import Encoding
 from ..posterior import Posterior
-from ..verdict import MIN_ESS, RHAT_LIMIT
+from ..posterior.diagnostics import MIN_ESS, RHAT_LIMIT
+from ..posterior.representative_tree import shares_of_splits
+from ..utils.arrays import FloatArray
 
 BINS = 60
 THRESHOLDS = 9
@@ -18,19 +18,19 @@ THRESHOLDS = 9
 RARE = 0.05
 """Features that fewer trees use have too few thresholds to show."""
 TRACE = 300
-"""Draws a chain in the trace."""
+"""Draws per chain in the trace."""
 NAMES = {
     "log_posterior": "log posterior",
     "n_leaves": "number of leaves",
     "sigma": "noise sd",
     "predictions": "predictions, the worst",
 }
-"""Monitored quantities for people; the others have names that need no translation."""
+"""Names of monitored quantities where they differ from those in the code."""
 
 
 def features(posterior: Posterior) -> list[dict[str, Any]]:
     """Share of the trees that use each column, most used first; none for HMC-DFI."""
-    if posterior.draws.weights.shape[1]:
+    if posterior.draws.split_weights.shape[1]:
         return []
     columns = np.arange(len(posterior.preprocessing.used))
     used = (shares_of_splits(posterior.draws, columns) > 0).reshape(*posterior.weights.shape, -1)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..encoding import encoding_of
+from ..inputs.encoding import encoding_of
 from ..posterior import Posterior
-from ..words import finding
+from ..posterior.describe import finding
 
 
 def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict[str, str]:
@@ -25,7 +25,7 @@ def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict
         "verdict_class": "good" if diagnosis.converged else "bad",
         "diagnosis": diagnosis.sentence,
         "trees_note": _trees_note(posterior, classification),
-        "hint": "Point at a box for its rows and how sure it is; click it for the path there. "
+        "hint": "Point at a box for its rows and how common it is; click it for the path there. "
         "By keyboard: Tab into the tree, arrow keys from box to box, Enter for the path, Escape to "
         "clear it.",
         "n_draws": f"{shown:,}",
@@ -33,7 +33,7 @@ def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict
         "dots_note": "Dots: each chain on its own." if posterior.n_chains > 1 else "",
         "more_features": _more_features(data),
         "draws_note": f"{shown:,} of the {total:,} sampled trees, evenly spaced. What they agree "
-        "on, the data are sure of; what changes from tree to tree, they are not.",
+        "on, the data determine; what changes from tree to tree, they leave open.",
         "convergence_note": _convergence_note(posterior),
         "run_note": _run_note(posterior),
         "interval_note": _interval_note(classification),
@@ -42,11 +42,13 @@ def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict
 
 
 def _about(posterior: Posterior) -> str:
-    known = posterior.provenance
-    rows = known.get("n_rows", None if posterior.training is None else len(posterior.training.y))
-    parts = [] if rows is None else [f"{rows:,} rows" if isinstance(rows, int) else ""]
-    if isinstance(known.get("data"), str):
-        parts = [f"{' '.join(parts)} of {known['data']}".strip()]
+    table = posterior.table
+    rows = None if table is None else table.n_rows
+    if rows is None and posterior.training is not None:
+        rows = len(posterior.training.y)
+    parts = [] if rows is None else [f"{rows:,} rows"]
+    if table is not None and table.name:
+        parts = [f"{' '.join(parts)} of {table.name}".strip()]
     n = len(posterior.preprocessing.used)
     parts.append(f"{n} feature{'s' if n > 1 else ''}")
     parts.append(f"{posterior.n_classes} classes" if posterior.n_classes else "regression")
@@ -61,10 +63,7 @@ def _about(posterior: Posterior) -> str:
 def _trees_note(posterior: Posterior, classification: bool) -> str:
     note = "Start at the top; where a question holds, go left to yes, otherwise right to no."
     if posterior.training is not None:
-        note += (
-            " The bar under a question shows how sure it is: how many of all sampled trees have "
-            "such a split."
-        )
+        note += " The bar under a question shows how many of all sampled trees have such a split."
     bar = "the shares of its classes" if classification else "its mean, with an interval"
     return f"{note} The bar under a leaf shows {bar}. Lines are thicker where more rows go."
 
@@ -89,8 +88,8 @@ def _more_features(data: dict[str, Any]) -> str:
 def _convergence_note(posterior: Posterior) -> str:
     if posterior.log_evidence is not None:
         return (
-            "Particles are weighted, not compared: what counts is how many equal draws they are "
-            "worth, and whether the islands agree."
+            "Particles are weighted, not compared: what counts is their effective sample size, and "
+            "whether the islands agree."
         )
     if posterior.n_chains == 1:
         return "One chain can be compared with itself only: it cannot show that it missed a part."

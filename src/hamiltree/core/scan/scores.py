@@ -4,7 +4,7 @@ A sweep counts in units: rows, or fifths of rows where the column is soft. Table
 needs of a count: log Gamma(c + alpha) / Gamma(alpha) for classes, and in the last row what depends
 on a leaf's size alone. For regression with known noise the first row is the factor of the squared
 sum. Up to a constant per leaf these are ``log_dirichlet_multinomial``, ``log_known_noise_leaf`` and
-``log_normal_leaf`` of ``densities`` (tests/test_scores.py compares them).
+``log_normal_leaf`` of ``densities`` (tests/core/scan/test_scores.py compares them).
 """
 
 from __future__ import annotations

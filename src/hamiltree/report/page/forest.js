@@ -21,7 +21,7 @@ function makeForest(data) {
       Math.min(Math.max((row[j] - column.minimum) / column.span, -FAR), FAR));
   }
 
-  /** Softness of tree t on a used column; there is one row of it, or one a tree. */
+  /** Softness of tree t on a used column; there is one row of it, or one per tree. */
   function softness(t, column) {
     const tree = forest.h.length > packed.softnesses ? t : 0;
     return forest.h[tree * packed.softnesses + column];

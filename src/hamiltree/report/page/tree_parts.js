@@ -14,7 +14,7 @@ function boxOf(node, data, width, outline) {
     else if (node.terms) title = name.split(/(?<= \+) /).flatMap((term) => lines(term, 2, 600));
     else title = lines(name, 3, 600);
     if (!outline) detail = lines(test, 2);
-    if (Number.isFinite(node.certainty)) notes.push(`${percent(node.certainty)} sure`);
+    if (Number.isFinite(node.certainty)) notes.push(`${percent(node.certainty)} of trees`);
   } else {
     const best = data.classes ? ranked(node, data)[0] : null;
     const value = best ? probability(best.value) : inUnits(node.mean, 4 * data.ySd);
@@ -134,7 +134,7 @@ function nodeGroup(node, box, placed, data) {
   return group;
 }
 
-/** A bar at the foot of a box: how sure a split is, a leaf's classes, or its mean on y's scale. */
+/** A bar at the foot of a box: the share of the trees that have a split, a leaf's classes, or its mean on y's scale. */
 function bars(node, data, x, bottom, width) {
   const bar = (from, length, kind, colour, height = 4) => {
     const rect = svgElement("rect", {
@@ -145,7 +145,7 @@ function bars(node, data, x, bottom, width) {
   };
   if (!node.leaf) {
     if (!Number.isFinite(node.certainty)) return [];
-    return [bar(0, 1, "empty"), bar(0, node.certainty, "sure")];
+    return [bar(0, 1, "empty"), bar(0, node.certainty, "share")];
   }
   if (data.classes) {
     let before = 0;
@@ -168,7 +168,7 @@ function classColour(k) {
   return `var(--c${k % 8})`;
 }
 
-/** The likeliest class, paler the less sure; means from pale to full. */
+/** The likeliest class, paler the less probable; means from pale to full. */
 function leafColour(node, data) {
   let strength;
   let colour = "var(--c0)";

@@ -41,7 +41,7 @@ function facts(node, data) {
   if (Number.isFinite(node.rows)) lines.push(["training rows", count(node.rows, "row")]);
   if (!node.leaf) {
     if (Number.isFinite(node.certainty)) {
-      lines.push(["how sure", `${percent(node.certainty)} of the sampled trees have such a split`]);
+      lines.push(["how common", `${percent(node.certainty)} of the sampled trees have such a split`]);
     }
     if (node.h > 0) lines.push(["soft within", `about ±${roughly(3 * node.h, node.h * 100)}`]);
   }

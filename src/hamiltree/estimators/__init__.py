@@ -1,0 +1,6 @@
+"""The posterior over decision trees as scikit-learn estimators."""
+
+from .classifier import BayesianTreeClassifier
+from .regressor import BayesianTreeRegressor
+
+__all__ = ["BayesianTreeClassifier", "BayesianTreeRegressor"]

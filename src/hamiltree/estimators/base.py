@@ -1,0 +1,282 @@
+"""What both estimators share: the run, and what can be asked of both kinds of posterior."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_regressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..inputs.preprocess import Preprocessing, only_numbers, refuse_missing
+from ..methods import Method, chosen
+from ..methods.base import LENGTHS, SHARED, Configuration
+from ..methods.common import softness_of_used
+from ..methods.parameters import checked, declared
+from ..posterior import Posterior
+from ..posterior.diagnostics import agree
+from ..posterior.draws import Draws, RunInfo, TrainingData, systematic
+from ..running import run
+from ..running.checkpoints import Checkpoints, Snapshot
+from ..utils.arrays import FloatArray
+from .parameters import MAX_DRAWS_FACTOR, EstimatorParameters, RandomState
+
+N_MONITORED = 20  # training rows at which the chains' predictions are compared
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BayesianTree(EstimatorParameters, ABC):
+    """What both estimators share."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Sample trees from the posterior given the training data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers. Constant columns are ignored, with a warning.
+        y : array-like of shape (n_samples,)
+            Class labels of any type, or numbers.
+
+        Returns
+        -------
+        self
+            With ``posterior_``. A ConvergenceWarning says when the chains do not agree; after
+            Ctrl-C the draws made so far are kept, with a warning that says how to go on, and a
+            second one ends at once. SIGTERM ends the process with status 143, once the checkpoint,
+            if there is one, is written. ``posterior_.info.stopped`` says what ended the run:
+            "n_draws", "target", "max_draws" or "interrupted".
+        """
+        values = {f.name: checked(self, f) for f in declared(self)}
+        method = chosen(self.method, self.preset)
+        method.refuse_unused(values)
+        with only_numbers(X=X, y=y):
+            rows, target = validate_data(
+                self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=is_regressor(self)
+            )
+        refuse_missing(target)
+        preprocessing, coded, n_classes = self._learn(rows, target)
+        configuration = self._configuration(method, values, preprocessing, n_classes)
+        lengths = method.filled({name: values[name] for name in LENGTHS})
+        lengths["n_warmup"] = lengths["n_warmup"] or 0
+        checkpoints = Checkpoints(
+            self.checkpoint, self.checkpoint_seconds, self._held(), hold=self.warm_start
+        )
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        if checkpoints.seed is not None and not isinstance(self.random_state, Integral):
+            seed = checkpoints.seed  # the user left it to us, and this is what it was
+        limit = _most_draws(lengths["n_draws"], self.target_rhat, self.max_draws)
+        known = np.asarray(target, np.float64) if n_classes == 0 else coded
+        training = TrainingData(rows, known)
+        monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
+
+        def posterior_of(draws: Draws, info: RunInfo) -> Posterior:
+            if self.target_rhat is not None:
+                info = replace(info, target_rhat=float(self.target_rhat), max_draws=int(limit))
+            posterior = Posterior(draws, info, preprocessing, configuration, training=training)
+            return posterior.monitored_at(rows[monitored.astype(int)], n_jobs=self.n_jobs)
+
+        goal = None
+        if (max_rhat := self.target_rhat) is not None:
+            goal = run.Goal(lambda *drawn: agree(posterior_of(*drawn), max_rhat), limit)
+        drawn = run.sample(
+            run.Problem(columns=preprocessing.columns_of(rows), y=coded, n_classes=n_classes),
+            configuration,
+            n_chains=lengths["n_chains"],
+            n_warmup=lengths["n_warmup"],
+            n_draws=lengths["n_draws"],
+            goal=goal,
+            n_jobs=self.n_jobs,
+            seed=seed,
+            progress=self.progress,
+            checkpoints=checkpoints,
+        )
+        # A copy, whatever becomes of the caller's; now that the sampler's memory is free again.
+        training = TrainingData(rows.copy(), known.copy())
+        self.posterior_ = posterior_of(*drawn)
+        self._chains = checkpoints.held
+        self._tell_of_the_run(limit, checkpoints)
+        return self
+
+    def single_tree_score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Score each draw as one tree, then average, as the paper does.
+
+        Each row goes to its most likely leaf. Accuracy for classification, mean squared error for
+        regression: a single tree's, where ``score`` judges the average of all trees.
+        """
+        check_is_fitted(self)
+        with only_numbers(X=X, y=y):
+            rows, target = validate_data(
+                self, X, y, reset=False, dtype=np.float64, y_numeric=is_regressor(self)
+            )
+        refuse_missing(target)
+        posterior = self.posterior_
+        total = 0.0
+        step = max(1, 10_000_000 // posterior.weights.size)
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            trees = posterior.predict_single_trees(rows[part], n_jobs=self.n_jobs)
+            loss = self._tree_score(trees, np.asarray(target)[part])
+            total += float(np.sum(posterior.weights * loss.sum(axis=2)))
+        return total / len(rows)
+
+    def sample_predictive(
+        self, X: ArrayLike, n_samples: int | None = None, random_state: RandomState = None
+    ) -> NDArray[Any]:
+        """Draw new observations from the posterior predictive distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        n_samples : int, optional
+            As many as there are draws, unless given; draws are used as evenly as possible.
+        random_state : int or RandomState, optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_rows)
+            Labels or targets. Those of one sample come from one tree, so they belong together.
+        """
+        rows = self._rows(X)
+        weights = self.posterior_.weights.ravel()
+        n_samples = len(weights) if n_samples is None else n_samples
+        if n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1, got {n_samples}")
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        # equal weights and n_samples = draws use every draw once, in order
+        draw = systematic(weights, n_samples, rng.random())
+        chosen = self.posterior_.taken(draw)
+        samples: NDArray[Any] = chosen.sample_predictive(rows, rng, n_jobs=self.n_jobs)[0]
+        return samples
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Posterior inclusion, [n_features_in_]: the share of splits on each column; sums to 1.
+
+        Zero for constant columns, and everywhere if no tree splits. Not defined for HMC-DFI,
+        whose splits use every column.
+        """
+        check_is_fitted(self)
+        if self.posterior_.draws.split_weights.shape[1]:
+            raise AttributeError(
+                "every split of hmc-dfi uses all columns, with weights barely sharper than their "
+                "prior: use sklearn.inspection.permutation_importance"
+            )
+        return self.posterior_.feature_inclusion()
+
+    @property
+    def h_(self) -> FloatArray:
+        """Softness of a split on each column as a share of its range, [n_features_in_].
+
+        What ``h`` said or, with h="auto", what was chosen; with h="learn", its posterior mean.
+        NaN for constant columns.
+        """
+        check_is_fitted(self)
+        posterior = self.posterior_
+        h = np.full(len(posterior.preprocessing.feature_names), np.nan)
+        mean = posterior.draws.h.mean(axis=0) if posterior.draws.h_learned else posterior.draws.h
+        h[posterior.preprocessing.used] = mean
+        return h
+
+    @abstractmethod
+    def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
+        """Preprocessing, the target as the model sees it, and the number of classes or 0."""
+
+    @abstractmethod
+    def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
+        """Score of each [chain, draw, row] on its own."""
+
+    def _rows(self, X: ArrayLike) -> FloatArray:
+        """Rows to predict, checked against the training columns."""
+        check_is_fitted(self)
+        with only_numbers(X=X):
+            rows: FloatArray = validate_data(
+                self, X, reset=False, dtype=np.float64, ensure_min_samples=0
+            )
+        return rows
+
+    def _configuration(
+        self, method: Method, values: dict[str, Any], used: Preprocessing, n_classes: int
+    ) -> Configuration[Any]:
+        """The method with its shared values, for the columns that are not constant; checked."""
+        columns, n_features = used.used.tolist(), len(used.feature_names)
+        shared = {name: values[name] for name in SHARED}
+        shared["h"] = softness_of_used("h", shared["h"], columns, n_features)
+        configuration = method.for_columns(columns, n_features).configured(
+            regression=n_classes == 0, **shared
+        )
+        configuration.method.check(configuration, n_classes)
+        return configuration
+
+    def _held(self) -> Snapshot | None:
+        """The run that ``warm_start`` goes on from; None for the first fit."""
+        if not self.warm_start or not hasattr(self, "posterior_"):
+            return None
+        held: Snapshot | None = getattr(self, "_chains", None)
+        if held is None and self.checkpoint is None:
+            raise ValueError(
+                "warm_start=True has no chains to go on with, for the last fit did not keep them: "
+                "set it before the first fit, or start anew with clone(estimator)"
+            )
+        return held
+
+    def _tell_of_the_run(self, limit: int, checkpoints: Checkpoints) -> None:
+        posterior = self.posterior_
+        stale = checkpoints.failure is not None
+        if posterior.info.interrupted:
+            most = f"at most {limit}" if self.target_rhat is not None else f"{limit}"
+            how = "fit again with warm_start=True to go on"
+            if checkpoints.target is not None and not stale:
+                how = f"the same call goes on from {self.checkpoint}"
+            elif "warm_start" in posterior.configuration.method.unused:
+                how = "they are all there are"
+            warnings.warn(
+                f"interrupted: kept the {posterior.n_draws} of {most} draws per chain that "
+                f"were made so far; {how}",
+                UserWarning,
+                stacklevel=3,
+            )
+        if stale:
+            warnings.warn(
+                f"{checkpoints.failure}. It is not up to date; the draws are all here, keep them "
+                "with posterior_.save",
+                UserWarning,
+                stacklevel=3,
+            )
+        diagnosis = posterior.diagnose()
+        if not diagnosis.converged:
+            warnings.warn(diagnosis.sentence, ConvergenceWarning, stacklevel=3)
+        elif self.progress:
+            print(diagnosis.sentence, file=sys.stderr)
+
+
+def _most_draws(n_draws: int, target_rhat: float | None, max_draws: int | None) -> int:
+    """The most draws that a chain may make; refuses limits that contradict each other."""
+    if target_rhat is None:
+        if max_draws is not None:
+            raise ValueError(
+                f"max_draws={max_draws} is where target_rhat gives up: set target_rhat too (such "
+                "as 1.01), or n_draws instead"
+            )
+        return n_draws
+    if max_draws is None:
+        return MAX_DRAWS_FACTOR * n_draws
+    if max_draws < n_draws:
+        raise ValueError(f"max_draws={max_draws} is smaller than n_draws={n_draws}")
+    return max_draws
+
+
+def tails_of(coverage: float) -> tuple[float, float]:
+    """Lower and upper tail of a central interval."""
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}")
+    return (1 - coverage) / 2, (1 + coverage) / 2

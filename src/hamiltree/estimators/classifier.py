@@ -1,0 +1,101 @@
+"""Classification by the posterior over decision trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..inputs.preprocess import Preprocessing, learn
+from ..methods.parameters import documented
+from ..utils.arrays import FloatArray
+from .base import BayesianTree, tails_of
+
+INTERVAL_SEED = 0  # intervals are part of the answer: the same each time they are asked for
+EXACT_FLOATS = 2.0**53  # up to here a float64 keeps every whole number apart
+
+
+@documented
+@dataclass(kw_only=True, eq=False, repr=False)
+class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
+    """Classify by the posterior distribution over decision trees.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        Every sampled tree, diagnostics, files and plots.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of splits on each column.
+    h_ : ndarray of shape (n_features_in_,)
+        Softness on each column: as given, as chosen, or the posterior mean.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X had string names.
+
+    Examples
+    --------
+    >>> from hamiltree import BayesianTreeClassifier
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BayesianTreeClassifier(random_state=0).fit(X, y)  # doctest: +SKIP
+    >>> model.predict_proba(X[:1]).round(2)  # doctest: +SKIP
+    array([[0.96, 0.02, 0.02]])
+    """
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the class of highest posterior mean probability, [n]."""
+        probabilities = self.predict_proba(X)
+        labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return labels
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Posterior mean of the class probabilities, [n, n_classes] in the order of classes_."""
+        rows = self._rows(X)
+        return self.posterior_.predict_mean(rows, n_jobs=self.n_jobs)
+
+    def predict_log_proba(self, X: ArrayLike) -> FloatArray:
+        """Logarithm of ``predict_proba``."""
+        return np.log(self.predict_proba(X))
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> FloatArray:
+        """Credible intervals of the class probabilities, [n, n_classes, 2].
+
+        Central, over the sampled trees and the uncertainty of the probabilities in their leaves.
+        """
+        tails = tails_of(coverage)
+        rows = self._rows(X)
+        quantiles = self.posterior_.predict_probability_quantiles(
+            rows, tails, INTERVAL_SEED, n_jobs=self.n_jobs
+        )
+        return np.moveaxis(quantiles, 0, 2)
+
+    def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
+        if y.dtype.kind == "f" and np.abs(y).max() >= EXACT_FLOATS:
+            raise ValueError(
+                "class labels of 2**53 and more cannot be told apart as floating-point numbers: "
+                "give y as texts, or as an array of integers"
+            )
+        try:
+            check_classification_targets(y)
+            self.classes_, codes = np.unique(y, return_inverse=True)
+        except TypeError as error:
+            raise TypeError(f"class labels of different types have no order: {error}") from None
+        if len(self.classes_) < 2:
+            raise ValueError(f"{type(self).__name__} needs at least 2 classes; got 1 class")
+        names = getattr(self, "feature_names_in_", None)
+        return learn(X, names, classes=self.classes_, dtype=self.dtype), codes, len(self.classes_)
+
+    def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
+        right: NDArray[np.bool_] = trees == y
+        return right.astype(np.float64)

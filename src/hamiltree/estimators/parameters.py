@@ -1,0 +1,177 @@
+"""The parameters that both estimators share: their defaults, limits and meaning."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..methods import METHODS, Method, chosen
+from ..methods.base import H_WORDS
+from ..methods.parameters import (
+    anything,
+    flag,
+    integer,
+    one_of,
+    parameter,
+    path,
+    real,
+    softness,
+    whole,
+)
+
+MAX_DRAWS_FACTOR = 20
+"""Unless max_draws says otherwise, target_rhat makes a run at most so many times n_draws long."""
+
+RandomState = int | np.random.RandomState | None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EstimatorParameters(BaseEstimator):
+    """The parameters of both estimators; a dataclass, because ``__init__`` may only store."""
+
+    method: str | Method = parameter(  # noqa: RUF009
+        "hmc-df",
+        anything("str or Method"),
+        f"The sampler: one of {', '.join(METHODS)}, or an object of hamiltree.methods with its own "
+        "parameters, such as HMCDF(replicas=6).",
+        brief=f"Sampler: {', '.join(METHODS)}.",
+    )
+    preset: str | None = parameter(
+        None,
+        anything("str"),
+        '"paper" takes the authors\' values of all parameters of a method that is given by its '
+        "name, and of those that are not given here.",
+        brief="paper: the authors' settings.",
+    )
+    h: float | Sequence[float] | str | None = parameter(
+        None,
+        softness(*H_WORDS),
+        "HMC-DF and HMC-DFI: softness of the splits as a share of a column's range, one number or "
+        'one per column; 0 for hard splits; "auto" chooses it from the spacing of the data; '
+        '"learn" samples it. By default 0.01, but "learn" for regression by HMC-DF where it can.',
+        brief="Softness of splits, or auto, or learn.",
+    )
+    alpha_split: float | None = parameter(
+        None,
+        real(0),
+        "Prior: a node at depth d splits with probability alpha_split (1 + d)^-beta_split. By "
+        "default as the method says.",
+    )
+    beta_split: float | None = parameter(
+        None,
+        real(0, low_allowed=True),
+        "Prior: the larger, the rarer are deep trees; see alpha_split.",
+    )
+    max_leaves: int | None = parameter(
+        None,
+        whole(1),
+        "Largest number of leaves of a tree, by default 256. A guard: the prior should keep trees "
+        "well below it.",
+    )
+    n_chains: int | None = parameter(
+        None,
+        whole(1),
+        "Number of independent chains, by default 4, which have to agree; SMC: islands of "
+        "particles.",
+    )
+    n_warmup: int | None = parameter(
+        None,
+        whole(0),
+        "Iterations of each chain that adapt the sampler and are not kept, by default 500, or 200 "
+        "with the authors' settings. SMC has none.",
+    )
+    n_draws: int | None = parameter(
+        None,
+        whole(1),
+        "Trees kept from each chain, by default 1000, or 800 with the authors' settings; SMC: "
+        "particles of each island.",
+        brief="Trees kept from each chain.",
+    )
+    target_rhat: float | None = parameter(
+        None,
+        real(1),
+        "Continue beyond n_draws until no R-hat is above it, such as 1.01.",
+        brief="Sample until R-hat is below it, e.g. 1.01.",
+    )
+    max_draws: int | None = parameter(
+        None,
+        whole(1),
+        f"With target_rhat: end here in any case, by default at {MAX_DRAWS_FACTOR} times n_draws.",
+    )
+    warm_start: bool = parameter(
+        False,
+        flag(),
+        "Keep the chains, and continue those of the last fit, to a larger n_draws.",
+    )
+    checkpoint: str | os.PathLike[str] | None = parameter(  # noqa: RUF009
+        None, path(), "File that keeps the run while it goes on; the same call resumes it."
+    )
+    checkpoint_seconds: float = parameter(
+        60.0,
+        real(0, low_allowed=True),
+        "Seconds between two checkpoints; more where writing would take over 1 % of the time.",
+    )
+    dtype: str = parameter(
+        "float64",
+        one_of("float64", "float32"),
+        '"float32" stores inputs in half the memory, rounded in fit and predict alike.',
+    )
+    n_jobs: int | None = parameter(
+        None,
+        integer(),
+        "Threads, for the chains in fit and for the rows in predict; -1 for all cores. None means "
+        "1, unless a joblib.parallel_config context says otherwise. It changes no result.",
+    )
+    random_state: RandomState = parameter(  # noqa: RUF009
+        None, anything("int or RandomState"), "Seed of everything random."
+    )
+    progress: bool | None = parameter(
+        None,
+        flag(),
+        "True shows a progress bar and then the diagnosis, False nothing; None shows the bar on a "
+        "terminal.",
+    )
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        for name, value in given.items():
+            if name not in cls.__dataclass_fields__ and (owner := _owner(name, given)):
+                raise TypeError(
+                    f"{name} is a parameter of the method, not of {cls.__name__}: give "
+                    f"method={owner}({name}={value!r}), with {owner} from hamiltree.methods"
+                )
+        new: Self = super().__new__(cls)
+        return new
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``method__replicas=6`` sets that of the method.
+
+        A method that is given by its name is replaced by its object first.
+        """
+        prefix = "method__"
+        own = {name: value for name, value in params.items() if not name.startswith(prefix)}
+        for name in own:
+            if name not in self.get_params(deep=False) and _owner(name, {}):
+                raise ValueError(f"{name} is a parameter of the method: set {prefix}{name}")
+        super().set_params(**own)
+        fields = {n.removeprefix(prefix): v for n, v in params.items() if n.startswith(prefix)}
+        if fields:
+            method = self.method
+            if not isinstance(method, Method):
+                method = chosen(method, self.preset)
+            self.method = method.set_params(**fields)
+        return self
+
+
+def _owner(name: str, given: dict[str, Any]) -> str:
+    """The class of a method that has this parameter, the given one if it can be; or nothing."""
+    owners = {key: cls for key, cls in METHODS.items() if name in cls.__dataclass_fields__}
+    method = given.get("method", "hmc-df")
+    chosen_name = method.name if isinstance(method, Method) else method
+    if chosen_name in owners:
+        return owners[chosen_name].__name__
+    return next((cls.__name__ for cls in owners.values()), "")

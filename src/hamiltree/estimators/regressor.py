@@ -1,0 +1,79 @@
+"""Regression by the posterior over decision trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+
+from ..inputs.preprocess import Preprocessing, learn
+from ..methods.parameters import documented, flag, parameter
+from ..utils.arrays import FloatArray
+from .base import BayesianTree, tails_of
+
+
+@documented
+@dataclass(kw_only=True, eq=False, repr=False)
+class BayesianTreeRegressor(RegressorMixin, BayesianTree):
+    """Regress by the posterior distribution over decision trees.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        Every sampled tree, diagnostics, files and plots.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of splits on each column.
+    h_ : ndarray of shape (n_features_in_,)
+        Softness on each column: as given, as chosen, or the posterior mean.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X had string names.
+
+    Examples
+    --------
+    >>> from hamiltree import BayesianTreeRegressor
+    >>> from hamiltree.datasets import make_cgm
+    >>> data = make_cgm(200, random_state=0)
+    >>> model = BayesianTreeRegressor(random_state=0).fit(data.data, data.target)  # doctest: +SKIP
+    >>> mean, sd = model.predict(data.data, return_std=True)  # doctest: +SKIP
+    """
+
+    standardize: bool = parameter(
+        True, flag(), "Scale y to mean 0 and sd 1 for the model; results are in y's units."
+    )
+
+    def predict(
+        self, X: ArrayLike, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Posterior mean of the target, [n], in its units.
+
+        With ``return_std`` also the sd of a new observation: disagreement of the trees and noise.
+        """
+        rows = self._rows(X)
+        if return_std:
+            return self.posterior_.predict_mean_std(rows, n_jobs=self.n_jobs)
+        return self.posterior_.predict_mean(rows, n_jobs=self.n_jobs)
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> FloatArray:
+        """Central posterior predictive intervals of new observations, noise included, [n, 2]."""
+        tails = tails_of(coverage)
+        rows = self._rows(X)
+        return self.posterior_.predict_quantiles(rows, tails, n_jobs=self.n_jobs).T
+
+    def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
+        names = getattr(self, "feature_names_in_", None)
+        target = y.astype(np.float64)
+        preprocessing = learn(X, names, y=target, standardize=self.standardize, dtype=self.dtype)
+        return preprocessing, preprocessing.y_to_model(target), 0
+
+    def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
+        squares: FloatArray = (trees - y) ** 2
+        return squares

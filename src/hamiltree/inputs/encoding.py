@@ -1,0 +1,291 @@
+"""Columns of a table to the numbers a tree splits on, learned in fit and repeated in predict.
+
+Numbers stay as they are. Categories become one column of 0 and 1 each ("one-hot"; two categories
+need one column), or their rank where they have an order ("ordinal"). The encoding goes into the
+model's file, so that new rows, with their columns in any order, are encoded alike.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas
+
+from .tables import TableError, as_text, listed, refuse_missing, told_apart
+
+if TYPE_CHECKING:
+    from ..posterior import Posterior
+
+KINDS = ("number", "one-hot", "ordinal")
+MAX_CATEGORIES = 20
+"""More categories than this in a column look like identifiers or free text."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the user's table."""
+
+    name: str
+    kind: str
+    """One of ``KINDS``."""
+    categories: tuple[str, ...] = ()
+    """One-hot: sorted. Ordinal: from low to high. Number: none."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the encoded columns."""
+        if self.kind != "one-hot":
+            return (self.name,)
+        shown = self.categories[1:] if len(self.categories) == 2 else self.categories
+        return tuple(f"{self.name}={category}" for category in shown)
+
+    def encode(self, cells: pandas.Series) -> dict[str, Any]:
+        """Encoded columns by name, of cells that are not missing."""
+        if self.kind == "number":
+            numbers = pandas.to_numeric(cells, errors="coerce").astype(np.float64)
+            if numbers.isna().any():
+                raise TableError(f"the column {self.name!r} should hold numbers, not {_odd(cells)}")
+            return {self.name: numbers.to_numpy()}
+        texts = cells.map(as_text).to_numpy(dtype=object)
+        unknown = pandas.Series(texts)[~np.isin(texts, np.array(self.categories, dtype=object))]
+        if len(unknown):
+            raise TableError(
+                f"the column {self.name!r} has categories that the model never saw: "
+                f"{_counted(unknown)}; it knows {listed(self.categories, 20)}"
+            )
+        if self.kind == "ordinal":
+            rank = {category: float(place) for place, category in enumerate(self.categories)}
+            return {self.name: np.array([rank[text] for text in texts])}
+        first = len(self.categories) - len(self.outputs)
+        return {
+            output: (texts == category).astype(np.float64)
+            for output, category in zip(self.outputs, self.categories[first:], strict=True)
+        }
+
+    def describe(self) -> str:
+        """What became of it, in words."""
+        if self.kind == "number":
+            return "as it is"
+        if self.kind == "ordinal":
+            ranks = [f"{category} = {place}" for place, category in enumerate(self.categories)]
+            return f"ordinal: {listed(ranks, 20)}"
+        if len(self.categories) == 2:
+            return f"two categories: {self.categories[1]} = 1, {self.categories[0]} = 0"
+        return f"one-hot, a column each: {listed(self.categories, 20)}"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """What became of every column of the training table."""
+
+    columns: tuple[Column, ...]
+    target: str = ""
+    """Name of the target's column; empty where the model was not fitted to a table."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(output for column in self.columns for output in column.outputs)
+
+    def encode(self, frame: pandas.DataFrame) -> pandas.DataFrame:
+        """Pick the columns by name, whatever their order, and encode them."""
+        absent = [column.name for column in self.columns if column.name not in frame]
+        if absent:
+            raise TableError(
+                f"the table lacks {listed(names_with_hints(absent, frame.columns), 20)}"
+            )
+        chosen = frame[[column.name for column in self.columns]]
+        refuse_missing(chosen, advice="Fill them in, or leave these rows out.")
+        encoded: dict[str, Any] = {}
+        for column in self.columns:
+            encoded.update(column.encode(chosen[column.name]))
+        return pandas.DataFrame(encoded, columns=list(self.outputs))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for the model's file."""
+        return {"target": self.target, "columns": [asdict(column) for column in self.columns]}
+
+    @classmethod
+    def from_dict(cls, stored: Any) -> Encoding:
+        """Read what ``to_dict`` wrote; raises ``TableError`` on anything else."""
+        try:
+            columns = tuple(
+                Column(
+                    name=_text(part["name"]),
+                    kind=KINDS[KINDS.index(part["kind"])],
+                    categories=tuple(_text(category) for category in part["categories"]),
+                )
+                for part in stored["columns"]
+            )
+            return cls(columns, _text(stored["target"]))
+        except (KeyError, TypeError, ValueError):
+            raise TableError("the model's file says nothing readable about its table") from None
+
+    @classmethod
+    def of_numbers(cls, names: Sequence[str]) -> Encoding:
+        """For a model that was fitted to numbers, without a table."""
+        return cls(tuple(Column(name, "number") for name in names))
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """The table that a model was fitted to."""
+
+    encoding: Encoding
+    name: str = ""
+    """Of its file; empty where it is not known."""
+    n_rows: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for the model's file."""
+        return {"encoding": self.encoding.to_dict(), "name": self.name, "n_rows": self.n_rows}
+
+    @classmethod
+    def from_dict(cls, stored: Any) -> TrainingTable:
+        """Read what ``to_dict`` wrote; raises ``TableError`` on anything else."""
+        unreadable = TableError("the model's file says nothing readable about its table")
+        if not isinstance(stored, dict) or stored.keys() != {"encoding", "name", "n_rows"}:
+            raise unreadable
+        name, n_rows = stored["name"], stored["n_rows"]
+        if not isinstance(name, str) or not isinstance(n_rows, int | None):
+            raise unreadable
+        return cls(Encoding.from_dict(stored["encoding"]), name, n_rows)
+
+
+def encoding_of(posterior: Posterior) -> Encoding:
+    """How tables are read for this model; all numbers where it was not fitted to a table."""
+    names = posterior.preprocessing.feature_names
+    if posterior.table is None:
+        return Encoding.of_numbers(names)
+    encoding = posterior.table.encoding
+    if encoding.outputs != names or not _ranges_fit(encoding, posterior):
+        raise TableError("the table of the model's file does not fit its trees")
+    return encoding
+
+
+def _ranges_fit(encoding: Encoding, posterior: Posterior) -> bool:
+    """Whether categories have the numbers that they are encoded as."""
+    scale = posterior.preprocessing
+    most = {
+        output: max(1, len(column.categories) - 1)
+        for column in encoding.columns
+        for output in column.outputs
+        if column.kind != "number"
+    }
+    return all(
+        low >= 0 and low + span <= most[name]
+        for name, low, span in zip(scale.used_names, scale.minimum, scale.span, strict=True)
+        if name in most
+    )
+
+
+def learn_encoding(
+    frame: pandas.DataFrame,
+    target: str,
+    *,
+    ordinal: Mapping[str, Sequence[str]] | None = None,
+    categorical: Sequence[str] = (),
+    max_categories: int = MAX_CATEGORIES,
+) -> Encoding:
+    """Decide what becomes of each column but the target.
+
+    Parameters
+    ----------
+    frame : table of ``read_table``, without missing values
+    target : name of the target's column
+    ordinal : categories from low to high, by column
+    categorical : columns of numbers, such as codes, that are to be categories
+    max_categories : a column with more is refused
+    """
+    ordinal = dict(ordinal or {})
+    for name in [*ordinal, *categorical]:
+        if name == target or name not in frame:
+            raise TableError(
+                f"there is no column {listed(names_with_hints([name], frame.columns))}"
+            )
+    columns = []
+    for name, cells in frame.items():
+        name = str(name)
+        if name == target:
+            continue
+        columns.append(
+            _learn_column(name, cells, ordinal.get(name), name in categorical, max_categories)
+        )
+    if not columns:
+        raise TableError("the table has no column beside the target")
+    encoding = Encoding(tuple(columns), target)
+    names = encoding.outputs
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise TableError(f"encoded columns would share names, rename: {listed(twice)}")
+    return encoding
+
+
+def _learn_column(
+    name: str, cells: pandas.Series, order: Sequence[str] | None, codes: bool, max_categories: int
+) -> Column:
+    if order is None and isinstance(cells.dtype, pandas.CategoricalDtype):
+        order = tuple(cells.cat.categories)
+    if order is not None:
+        texts = cells.map(as_text).astype(object)
+        left_out = texts[~texts.isin(order)]
+        if len(left_out):
+            raise TableError(f"the order of {name!r} leaves out {_counted(left_out)}")
+        return Column(name, "ordinal", tuple(order))
+    if told_apart(cells) is not None and not codes:
+        return Column(name, "number")
+    texts = cells.map(as_text).astype(object)
+    numbers = pandas.to_numeric(texts, errors="coerce").notna()
+    if numbers.any() and not numbers.all() and not codes:
+        raise TableError(
+            f"the column {name!r} holds numbers, but also {_odd(cells)}. If that means missing: "
+            f"--missing TEXT; if the column holds categories: --categorical {name!r}"
+        )
+    if numbers.all() and not codes:
+        raise TableError(
+            f"the column {name!r} holds whole numbers that floating point cannot tell apart, such "
+            f"as {listed(texts, 2)}. If it is an identifier, leave it out: --drop {name!r}; if the "
+            f"numbers are codes: --categorical {name!r}; if not, subtract the smallest from them"
+        )
+    categories = sorted(texts.unique())
+    if len(categories) > max_categories:
+        if all(re.fullmatch(r"[+-]?\d*,\d+|[+-]?\d+", text) for text in categories):
+            raise TableError(f"{name!r} seems to use decimal commas, say so: --decimal ,")
+        raise TableError(
+            f"the column {name!r} has {len(categories)} different texts in {len(texts)} rows, "
+            f"such as {listed(categories, 3)}. If it is an identifier or free text, leave it out: "
+            f"--drop {name!r}; if not: --max-categories {len(categories)}"
+        )
+    return Column(name, "one-hot", tuple(categories))
+
+
+def _odd(cells: pandas.Series) -> str:
+    """The cells that are no numbers, counted."""
+    return _counted(cells[pandas.to_numeric(cells, errors="coerce").isna()])
+
+
+def _counted(cells: pandas.Series) -> str:
+    """Different texts with their numbers of rows, the most frequent first."""
+    counts = cells.astype(str).value_counts()
+    return listed(
+        [f"{text!r} ({count} row{'s' if count > 1 else ''})" for text, count in counts.items()]
+    )
+
+
+def names_with_hints(names: Sequence[str], known: Any) -> list[str]:
+    """The names, each with the most similar of the known ones."""
+    hints = []
+    for name in names:
+        close = difflib.get_close_matches(name, [str(column) for column in known], n=1)
+        hints.append(f"{name!r} (did you mean {close[0]!r}?)" if close else f"{name!r}")
+    return hints
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value

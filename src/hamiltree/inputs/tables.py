@@ -1,0 +1,214 @@
+"""Tables from CSV and Parquet files: each column comes out as numbers or as texts.
+
+Every cell of a CSV is read as text, and a column holds numbers only if all its cells do. So a
+stray "?" is reported instead of turning a column of numbers into categories.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
+"""Cells that count as missing. "None" does not: it is a usual name of a category."""
+SEPARATORS = ",;\t|"
+MAX_CLASSES = 10
+"""Whole numbers with more different values than this are taken for a quantity, not for classes."""
+EXACT = 2.0**53
+"""Up to here whole numbers are themselves in floating point; above, some become neighbours."""
+SHOWN = 5
+"""Values, or columns, that a message lists before it counts the rest."""
+
+
+class TableError(ValueError):
+    """The table cannot be used as it is; the message says what to do."""
+
+
+def read_table(path: Path, *, missing: Sequence[str] = (), decimal: str = ".") -> pandas.DataFrame:
+    """Read a table whose columns are float64 or text (object), missing cells NaN or None.
+
+    Names are stripped of spaces around them. Columns without a name, such as the row numbers that
+    pandas and R write, are left out; ``unnamed_columns`` of the frame's ``attrs`` counts them.
+    """
+    if len(decimal) != 1 or decimal.isalnum():
+        raise TableError(f"the decimal mark must be one sign, such as a comma, got {decimal!r}")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    suffix = path.suffix.lower()
+    if suffix in (".parquet", ".pq"):
+        raw = _read_parquet(path)
+    elif suffix in (".csv", ".tsv", ".txt"):
+        raw = _read_csv(path)
+    else:
+        raise TableError(f"{path.name}: expected a name that ends in .csv, .tsv, .txt or .parquet")
+    names = [str(name).strip() for name in raw.columns]
+    repeated = sorted({name for name in names if name and names.count(name) > 1})
+    if repeated:
+        raise TableError(f"{path.name}: several columns have the same name: {listed(repeated)}")
+    if not len(raw):
+        raise TableError(f"{path.name} holds no rows below its header")
+    kept = [place for place, name in enumerate(names) if name]
+    absent = {*MISSING, *missing}
+    frame = pandas.DataFrame(
+        {names[place]: _column(raw.iloc[:, place], absent, decimal) for place in kept}
+    )
+    frame.attrs["unnamed_columns"] = len(names) - len(kept)
+    return frame
+
+
+def _read_csv(path: Path) -> pandas.DataFrame:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:  # Excel puts a mark at the start
+            header = file.readline()
+            separator = max(SEPARATORS, key=_outside_quotes(header).count)
+            file.seek(0)
+            rows = [row for row in csv.reader(file, delimiter=separator, strict=True) if row]
+    except UnicodeDecodeError:
+        raise TableError(f"{path.name} is not text in UTF-8: save it as CSV UTF-8") from None
+    except csv.Error as error:
+        raise TableError(f"{path.name} is not a readable CSV file: {error}") from None
+    if not rows:
+        raise TableError(f"{path.name} is empty")
+    names, cells = rows[0], rows[1:]
+    for number, row in enumerate(cells, start=1):
+        if len(row) != len(names):
+            raise TableError(
+                f"{path.name}: row {number} below the header has {len(row)} cells and the header "
+                f"{len(names)}: a cell that holds a {separator!r} needs quotes around it"
+            )
+    return pandas.DataFrame(cells, columns=names, dtype=object)
+
+
+def _outside_quotes(line: str) -> str:
+    return "".join(line.split('"')[::2])
+
+
+def _read_parquet(path: Path) -> pandas.DataFrame:
+    try:
+        return pandas.read_parquet(path)
+    except ImportError:
+        raise TableError(
+            "reading Parquet needs pyarrow: pip install 'hamiltree[parquet]', or save a CSV"
+        ) from None
+    except Exception as error:  # pyarrow's own errors, of many types
+        raise TableError(f"{path.name} is not a readable Parquet file: {error}") from None
+
+
+def _column(column: pandas.Series, absent: set[str], decimal: str) -> pandas.Series:
+    """Float64 where every cell is a number, otherwise texts; ordered categories stay what they are.
+
+    A column with numbers and other texts stays text: the encoding says what to do about it. So
+    does one with whole numbers that floating point would change.
+    """
+    name = str(column.name).strip()
+    if isinstance(column.dtype, pandas.CategoricalDtype) and column.cat.ordered:
+        return column.cat.rename_categories([as_text(value) for value in column.cat.categories])
+    if pandas.api.types.is_datetime64_any_dtype(column) or column.dtype.kind == "m":
+        raise TableError(
+            f"the column {name!r} holds times: turn it into a number, such as days since a date"
+        )
+    if pandas.api.types.is_numeric_dtype(column) and column.dtype.kind in "iuf":
+        numbers = column.astype(np.float64)
+        if column.dtype.kind == "f" or not (numbers.abs() >= EXACT).any():
+            return numbers
+    texts = column.map(as_text, na_action="ignore").astype(object)
+    texts = texts.str.strip().where(lambda cells: cells.notna() & ~cells.isin(absent), None)
+    if texts.str.contains("\0", regex=False, na=False).any():
+        raise TableError(f"the column {name!r} holds NUL characters: save the table as CSV UTF-8")
+    if decimal != ".":
+        texts = texts.str.replace(decimal, ".", regex=False)
+    numbers = pandas.to_numeric(texts, errors="coerce").astype(np.float64)
+    if numbers.notna().sum() == texts.notna().sum() > 0 and not _rounded(texts, numbers):
+        return numbers
+    return texts
+
+
+def _rounded(texts: pandas.Series, numbers: pandas.Series) -> bool:
+    """Whether floating point changes a whole number: an identifier would become its neighbour."""
+    large = (numbers.abs() >= EXACT) & texts.str.fullmatch(r"[+-]?\d+", na=False)
+    if not large.any() or np.isinf(numbers).any():  # infinite ones are refused, as what they are
+        return False
+    return any(
+        int(text.lstrip("+-0")) != abs(int(number))
+        for text, number in zip(texts[large], numbers[large], strict=True)
+    )
+
+
+def told_apart(column: pandas.Series) -> pandas.Series | None:
+    """The column as float64 where each cell is a number and different ones stay different."""
+    if is_numeric(column):
+        return column
+    numbers = pandas.to_numeric(column, errors="coerce").astype(np.float64)
+    apart = numbers.notna().all() and numbers.nunique() == column.nunique()
+    return numbers if apart else None
+
+
+def as_text(value: object) -> str:
+    """A category as text; whole numbers without a point, so that 1 and 1.0 are one category."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def is_numeric(column: pandas.Series) -> bool:
+    return bool(column.dtype == np.float64)
+
+
+def refuse_missing(frame: pandas.DataFrame, *, advice: str) -> None:
+    """Raise an error that names the columns with missing or infinite values, and counts them."""
+    missing = {str(name): int(column.isna().sum()) for name, column in frame.items()}
+    if any(missing.values()):
+        rows = int(frame.isna().any(axis=1).sum())
+        counts = [f"{name!r} ({count})" for name, count in missing.items() if count]
+        raise TableError(
+            f"missing values in {rows} of {len(frame)} rows, in {listed(counts, 20)}. {advice}"
+        )
+    infinite = [
+        f"{name!r} ({int(np.isinf(column).sum())})"
+        for name, column in frame.items()
+        if is_numeric(column) and np.isinf(column).any()
+    ]
+    if infinite:
+        raise TableError(f"infinite values in {listed(infinite, 20)}: replace them")
+
+
+def detect_task(target: pandas.Series) -> tuple[str, str]:
+    """Say "classification" or "regression", and why, of a target without missing values."""
+    values = target.nunique()
+    numbers = told_apart(target)
+    if numbers is None or (values <= MAX_CLASSES and not is_numeric(target)):
+        return "classification", f"the target holds {values} different texts"
+    if (numbers % 1 != 0).any():
+        return "regression", "the target holds fractional numbers"
+    if values <= MAX_CLASSES:
+        return "classification", f"the target holds {values} different whole numbers"
+    return "regression", f"the target holds {values} different numbers"
+
+
+def labels(target: pandas.Series) -> NDArray[np.generic]:
+    """Class labels as an array: texts, or whole numbers where all are whole and fit."""
+    if not is_numeric(target):
+        return np.array(target.astype(object).tolist())
+    numbers: NDArray[np.generic] = target.to_numpy(dtype=np.float64)
+    if not (numbers % 1 == 0).all():
+        return numbers
+    if np.abs(numbers).max() >= 2.0**63:  # no integers of NumPy's
+        return np.array([as_text(number) for number in numbers])
+    return numbers.astype(np.int64)
+
+
+def listed(items: Iterable[object], limit: int = SHOWN) -> str:
+    """A list for a message: some of the items, and how many more there are."""
+    texts = [_printable(str(item)) for item in items]
+    more = len(texts) - limit
+    return ", ".join(texts[:limit]) + (f" and {more} more" if more > 0 else "")
+
+
+def _printable(text: str) -> str:
+    """A text on one line: what cannot be seen is shown as Python writes it."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,0 +1,175 @@
+"""What every sampler hands upwards: the kept trees, flat, and what a person reads of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.forest import Forest
+from ..utils.arrays import FloatArray, IntArray
+
+STOPPED = ("n_draws", "target", "max_draws", "interrupted")
+"""What ends a run: the draws asked for, chains that agree, the limit on the way there, Ctrl-C."""
+
+RUN_SETTINGS = ("n_warmup", "seed", "target_rhat", "max_draws")
+"""Fields of ``RunInfo`` that say how the run was asked for."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The kept trees of all chains, flat.
+
+    Tree ``t = chain * n_draws + draw`` of ``T = n_chains * n_draws``. A tree with L leaves has
+    2L - 1 nodes in preorder, so its splits start at ``(node_offset[t] - t) // 2`` and its leaves
+    at ``(node_offset[t] + t) // 2``: one offset array serves all three.
+    """
+
+    n_chains: int
+    n_draws: int
+    node_offset: IntArray
+    """[T + 1]; the nodes of tree t are ``node_offset[t]:node_offset[t + 1]``."""
+    size: NDArray[np.int32]
+    """[nodes]; nodes in the subtree, 1 for a leaf."""
+    feature: NDArray[np.int32]
+    """[splits]; index into the used columns, -1 throughout for HMC-DFI."""
+    threshold: FloatArray
+    """[splits]; on the unit-interval scale."""
+    split_weights: FloatArray
+    """[splits, p] simplex weights of the features for HMC-DFI, [splits, 0] otherwise."""
+    leaf: FloatArray
+    """[leaves, K]; classification: (soft) class counts. Regression, in standardised units:
+    HMC-DF and HMC-DFI K = 1, a draw of the mean; the others K = 2, draws of the mean and of the
+    leaf's own noise sd."""
+    h: FloatArray
+    """[p]; softness of a split on each used column, 0 for hard splits. Where it was learned, by
+    tree: [T, p], or [T, 1] for all columns alike."""
+    n_leaves: IntArray
+    """[chain, draw], as are all that follow."""
+    depth: IntArray
+    log_likelihood: FloatArray
+    log_posterior: FloatArray
+    sigma: FloatArray
+    """Noise sd in standardised units, with own sds of the leaves their root mean square over the
+    training rows; NaN for classification."""
+    weights_of_draws: FloatArray
+    """Sums to 1; uniform for Markov chains."""
+
+    @property
+    def forest(self) -> Forest:
+        """The trees as routing takes them."""
+        return Forest(
+            node_offset=self.node_offset,
+            size=self.size,
+            feature=self.feature,
+            threshold=self.threshold,
+            weights=self.split_weights,
+            h=np.ascontiguousarray(self.h if self.h_learned else self.h[None]),
+        )
+
+    @property
+    def h_learned(self) -> bool:
+        """Whether each tree has an h of its own."""
+        return self.h.ndim == 2
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The rows that the trees were sampled from, as the user gave them."""
+
+    X: FloatArray
+    """[n, all columns] in the user's units, constant columns included."""
+    y: NDArray[Any]
+    """[n]; class codes 0 .. K - 1, or targets in the user's units."""
+
+
+def places(draws: Draws, t: int) -> tuple[slice, slice, slice]:
+    """Where the nodes, splits and leaves of tree t stand in the flat arrays."""
+    first, last = int(draws.node_offset[t]), int(draws.node_offset[t + 1])
+    splits = slice((first - t) // 2, (last - t - 1) // 2)
+    return slice(first, last), splits, slice((first + t) // 2, (last + t + 1) // 2)
+
+
+def softness(draws: Draws, t: int, p: int) -> FloatArray:
+    """[p]; softness of a split of tree t on each used column."""
+    own = draws.h[t] if draws.h_learned else draws.h
+    return np.broadcast_to(own, p).copy()
+
+
+def take(draws: Draws, index: IntArray) -> Draws:
+    """The trees of these numbers, repetitions included, as one chain of equal weights."""
+    lengths = np.diff(draws.node_offset)[index]
+    offset = np.concatenate([[0], np.cumsum(lengths)])
+    number = np.arange(len(index))
+
+    def picked(first: IntArray, new: IntArray) -> IntArray:
+        """Where the parts of a flat array stand that begin at ``first`` and go to ``new``."""
+        return np.repeat(first - new[:-1], np.diff(new)) + np.arange(new[-1])
+
+    begin = draws.node_offset[index]
+    nodes = picked(begin, offset)
+    splits = picked((begin - index) // 2, (offset - np.append(number, len(index))) // 2)
+    leaves = picked((begin + index) // 2, (offset + np.append(number, len(index))) // 2)
+    scalars = ("n_leaves", "depth", "log_likelihood", "log_posterior", "sigma")
+    return replace(
+        draws,
+        n_chains=1,
+        n_draws=len(index),
+        node_offset=offset,
+        size=draws.size[nodes],
+        feature=draws.feature[splits],
+        threshold=draws.threshold[splits],
+        split_weights=draws.split_weights[splits],
+        leaf=draws.leaf[leaves],
+        h=draws.h[index] if draws.h_learned else draws.h,
+        weights_of_draws=np.full((1, len(index)), 1 / len(index)),
+        **{name: getattr(draws, name).reshape(1, -1)[:, index] for name in scalars},
+    )
+
+
+def systematic(weights: FloatArray, n: int, start: float = 0.5) -> IntArray:
+    """``n`` numbers of trees, each as often as its weight says, but for rounding, in order.
+
+    ``start`` in [0, 1) shifts the grid of the sums of weights that are picked. Equal weights and
+    as many numbers as trees give every tree once.
+    """
+    positions = (np.arange(n) + start) / n
+    sums = np.cumsum(weights.ravel())
+    return np.minimum(np.searchsorted(sums / sums[-1], positions), weights.size - 1)
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What a person reads of a run; nothing here is needed to predict."""
+
+    acceptance: dict[str, dict[str, tuple[IntArray, IntArray]]]
+    """phase ("warmup", "sampling") -> move -> (accepted, proposed), each [chain]."""
+    stats: dict[str, NDArray[np.generic]]
+    """[chain, draw] each. HMC: divergent, nuts_depth, step_size, accept_stat, n_gradients. SMC:
+    log_weight, whose exponentials add up to an island's evidence, and founder, the number of the
+    first particle that this one descends from."""
+    seconds: float
+    """Without the time to compile."""
+    stopped: str
+    """What ended it, one of ``STOPPED``."""
+    log_evidence: float | None = None
+    compile_seconds: float = 0.0
+    """The time to compile, where that was done in this run."""
+    n_warmup: int | None = None
+    """Iterations of each chain before its first draw; None where it is not known."""
+    seed: int | None = None
+    """That the chains' generators were spawned from."""
+    target_rhat: float | None = None
+    """Where chains were to agree so well; else None."""
+    max_draws: int | None = None
+    """Draws per chain at which a run with a target ends in any case."""
+
+    def settings(self) -> dict[str, int | float | None]:
+        """The fields that say how the run was asked for."""
+        return {name: getattr(self, name) for name in RUN_SETTINGS}
+
+    @property
+    def interrupted(self) -> bool:
+        return self.stopped == "interrupted"

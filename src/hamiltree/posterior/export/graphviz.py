@@ -1,0 +1,43 @@
+"""A tree in the DOT language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..tree_text import leaf_text, rule_text
+
+if TYPE_CHECKING:
+    from ..tree import Tree
+
+
+def tree_dot(tree: Tree) -> str:
+    """Boxes for splits, rounded ones for leaves, "yes" and "no" on the edges."""
+    lines = [
+        "digraph tree {",
+        '  node [shape=box, fontname="Helvetica", fontsize=11];',
+        '  edge [fontname="Helvetica", fontsize=10];',
+    ]
+    names = iter(range(2 * tree.n_leaves))
+
+    def add(node: dict[str, Any]) -> int:
+        name = next(names)
+        if "threshold" not in node:
+            text = leaf_text(tree.preprocessing, node).replace("; ", "\n")
+            lines.append(f"  n{name} [label={_quoted(text)}, style=rounded];")
+            return name
+        text = rule_text(tree.preprocessing, node)
+        if node["certainty"] is not None:
+            text += f"\n{node['certainty']:.0%} of trees"
+        lines.append(f"  n{name} [label={_quoted(text)}];")
+        for side in ("yes", "no"):
+            lines.append(f"  n{name} -> n{add(node[side])} [label={side}];")
+        return name
+
+    add(tree.to_dict())
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    """As a string of DOT: any text, a backslash and a quote included."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,202 @@
+"""Checks of what a file holds: trees, parameters, labels, training data.
+
+The compiled kernels do not check their indices, so every invariant that they rely on is checked
+here, before any of the arrays is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...inputs.preprocess import Preprocessing
+from ...methods import METHODS
+from ...methods.base import H_WORDS, SHARED, Configuration
+from ...methods.parameters import declared
+from ..draws import RUN_SETTINGS, Draws, TrainingData
+
+if TYPE_CHECKING:
+    from ...inputs.encoding import TrainingTable
+
+
+class FileFormatError(ValueError):
+    """The file is not a posterior that this version can read."""
+
+
+def check_preprocessing(preprocessing: Preprocessing) -> None:
+    names, used = preprocessing.feature_names, preprocessing.used
+    require(all(isinstance(name, str) for name in names), "a feature name is not text")
+    require(
+        bool((np.diff(used) > 0).all() and (used >= 0).all() and (used < len(names)).all()),
+        "used does not number the columns",
+    )
+    require(
+        bool(np.isfinite(preprocessing.minimum).all() and _positive(preprocessing.span)),
+        "minimum and span do not describe ranges",
+    )
+    scale = np.array([preprocessing.y_sd])
+    require(bool(np.isfinite(preprocessing.y_mean) and _positive(scale)), "y has no scale")
+
+
+def check_draws(draws: Draws, classification: bool, p: int) -> None:
+    """Every invariant that the kernels rely on: they do not check their indices.
+
+    ``p``: how many columns the trees know.
+    """
+    size, offset = draws.size.astype(np.int64), draws.node_offset
+    node = np.flatnonzero(size > 1)
+    require(bool((size >= 1).all() and (size[offset[:-1]] == np.diff(offset)).all()), "bad sizes")
+    end = np.repeat(offset[1:], np.diff(offset))[node]
+    require(bool((node + 1 < end).all()), "a split has no children")
+    right = node + 1 + size[node + 1]
+    require(bool((right < end).all()), "a split has no right child")
+    require(bool((size[node] == 1 + size[node + 1] + size[right]).all()), "sizes do not add up")
+    # A node adds one level to the rest of its subtree.
+    steps = np.bincount(node + 1, minlength=len(size) + 1) - np.bincount(
+        node + size[node], minlength=len(size) + 1
+    )
+    depth = np.maximum.reduceat(np.cumsum(steps)[: len(size)], offset[:-1])
+    require(bool((draws.depth.ravel() == depth).all()), "depth does not match the trees")
+    leaves = (np.diff(offset) + 1) // 2
+    require(bool((draws.n_leaves.ravel() == leaves).all()), "n_leaves does not match the trees")
+
+    require(bool(np.isfinite(draws.h).all() and (draws.h >= 0).all()), "h is not a softness")
+    require(not draws.h_learned or draws.h.shape[1] in (1, p), "h has the wrong shape")
+    require(draws.split_weights.shape[1] in (0, p), "weights have the wrong shape")
+    if draws.split_weights.shape[1] == 0:
+        inside = (draws.feature >= 0) & (draws.feature < p)
+        require(bool(inside.all()), "a feature does not exist")
+    elif len(draws.split_weights):
+        sums = draws.split_weights.sum(axis=1)  # NaN and infinities fail here too
+        require(
+            bool((draws.split_weights >= 0).all() and np.allclose(sums, 1)),
+            "weights are no simplex",
+        )
+    require(bool(np.isfinite(draws.threshold).all()), "a threshold is not finite")
+    require(bool(np.isfinite(draws.leaf).all()), "a leaf is not finite")
+    if classification:
+        require(bool((draws.leaf >= 0).all()), "a class count is negative")
+    else:
+        require(_positive(draws.sigma), "sigma is not positive")
+        require(_positive(draws.leaf[:, 1:]), "a leaf's sd is not positive")
+    weights = draws.weights_of_draws
+    require(bool((weights >= 0).all() and np.isclose(weights.sum(), 1)), "weights of draws")
+    for values in (draws.log_likelihood, draws.log_posterior):
+        require(not np.isnan(values).any(), "a log probability is NaN")
+
+
+def unpack_configuration(
+    stored: Mapping[str, Any], n_classes: int, *, flat: bool
+) -> Configuration[Any]:
+    """The method and the shared values.
+
+    ``flat``: of a file before format 3, which has the values of every method.
+    """
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+    }
+    name = values.pop("method", None)
+    require(name in METHODS, f"this version has no method {name!r}")
+    cls = METHODS[name]
+    known = {f.name for f in declared(cls)}
+    if flat:
+        values = {name: v for name, v in values.items() if name in known or name in SHARED}
+        values |= dict.fromkeys(set(cls.unused) & set(SHARED))
+        values["class_mass"] = None  # the class_prior beside it was made from it
+    unknown = set(values) - known - set(SHARED)
+    require(not unknown, f"it has parameters that this version does not know: {sorted(unknown)}")
+    require(set(values) >= set(SHARED), "its configuration is incomplete")
+    shared = {name: values.pop(name) for name in SHARED}
+    for name, value in shared.items():
+        kinds = {"max_leaves": int, "h": int | float | tuple | None}.get(name, int | float | None)
+        right = isinstance(value, kinds) or (name == "h" and value in H_WORDS)
+        require(right, f"{name} is wrong")
+    try:
+        method = cls(**values)
+    except ValueError as error:
+        raise FileFormatError(str(error)) from None
+    if n_classes:
+        prior = np.asarray(method.class_concentration(n_classes), dtype=np.float64)
+        require(prior.shape == (n_classes,) and _positive(prior), "class_prior is wrong")
+    return Configuration(method, **shared)
+
+
+def unpack_acceptance(stored: Mapping[str, Any], n_chains: int) -> dict[str, Any]:
+    acceptance: dict[str, Any] = {}
+    for phase, moves in stored.items():
+        acceptance[phase] = {}
+        for move, counts in moves.items():
+            accepted, proposed = (np.array(count, dtype=np.int64) for count in counts)
+            require(accepted.shape == proposed.shape == (n_chains,), "acceptance is incomplete")
+            acceptance[phase][move] = (accepted, proposed)
+    return acceptance
+
+
+def unpack_run(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """How the run was asked for: fields of ``RunInfo``."""
+    require(stored.keys() == set(RUN_SETTINGS), "it does not say how the run was asked for")
+    for name, value in stored.items():
+        kind = int | float | None if name == "target_rhat" else int | None
+        require(isinstance(value, kind), f"{name} is wrong")
+    return dict(stored)
+
+
+def unpack_table(stored: Mapping[str, Any] | None) -> TrainingTable | None:
+    if stored is None:
+        return None
+    from ...inputs.encoding import TrainingTable  # loads pandas, which most posteriors do not need
+
+    try:
+        return TrainingTable.from_dict(stored)
+    except ValueError as error:
+        raise FileFormatError(str(error)) from None
+
+
+def without_free_keys(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Formats 1 to 3 had the run and the table among the provenance: the keys they have now."""
+    notes = {k: v for k, v in provenance.items() if k not in ("n_chains", "n_draws")}
+    run = {name: notes.pop(name, None) for name in RUN_SETTINGS}
+    name, n_rows, encoding = (notes.pop(key, None) for key in ("data", "n_rows", "table"))
+    table = None
+    if encoding is not None:
+        table = {"encoding": encoding, "name": name or "", "n_rows": n_rows}
+    return {"run": run, "table": table, "provenance": notes}
+
+
+def unpack_training(
+    arrays: Mapping[str, NDArray[Any]], classes: NDArray[Any] | None
+) -> TrainingData:
+    X, y = arrays["training_x"], arrays["training_y"]
+    require(bool(np.isfinite(X).all() and np.isfinite(y).all()), "training data are not finite")
+    if classes is None:
+        return TrainingData(X, y)
+    codes = y.astype(np.int64)
+    known = (codes == y) & (codes >= 0) & (codes < len(classes))
+    require(bool(known.all()), "training data have a class that does not exist")
+    return TrainingData(X, codes)
+
+
+def unpack_labels(stored: Mapping[str, Any] | None) -> NDArray[Any] | None:
+    if stored is None:
+        return None
+    dtype, values = np.dtype(stored["dtype"]), list(stored["values"])
+    require(dtype.kind in "biufUSOmM" and dtype.names is None, "class labels have an odd type")
+    require(len(values) > 0, "there are no class labels")
+    require(all(isinstance(v, str | int | float) for v in values), "a class label is odd")
+    if dtype.kind == "S":
+        values = [value.encode("latin-1") for value in values]
+    if dtype.kind in "mM":
+        return np.array(values, dtype=np.int64).astype(dtype)
+    return np.array(values, dtype=dtype)
+
+
+def _positive(values: NDArray[Any]) -> bool:
+    return bool(np.isfinite(values).all() and (values > 0).all())
+
+
+def require(condition: bool, complaint: str) -> None:
+    if not condition:
+        raise FileFormatError(complaint)

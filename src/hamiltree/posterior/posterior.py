@@ -1,0 +1,373 @@
+"""The draws of any sampler as a posterior: predict, summarise, judge, save."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..inputs.preprocess import Preprocessing
+from ..methods.base import Configuration
+from ..utils.arrays import FloatArray, IntArray
+from . import predictions
+from .describe import acceptance_table, accepted_share, mean_sd, summary
+from .diagnostics import diagnose
+from .draws import Draws, RunInfo, TrainingData, places, softness, systematic, take
+from .files import storage
+from .representative_tree import (
+    Shape,
+    SplitCensus,
+    best_draw,
+    feature_inclusion,
+    likeliest_shapes,
+    representative_draw,
+    shape_text,
+)
+from .tree import Tree
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ..inputs.encoding import TrainingTable
+
+
+class Posterior:
+    """Sampled trees with their weights, and what was recorded at each draw.
+
+    Arrays over draws have shape [chain, draw]. Rows go in, and predictions come out, in the
+    user's units.
+
+    Parameters
+    ----------
+    draws, info : what the run returned
+    preprocessing : what was learned from the training data
+    configuration : the method of the run, with its parameters
+    monitor : ndarray of shape (chain, draw, point), optional
+        Predictions at fixed rows, by which ``diagnose`` compares the chains; see ``monitored_at``.
+    training : TrainingData, optional
+        The rows that the trees were sampled from; see ``without_data``.
+    table : TrainingTable, optional
+        The table that they came from, and how it is encoded.
+    provenance : mapping, optional
+        Plain values to keep with the file; nothing depends on them.
+    """
+
+    def __init__(
+        self,
+        draws: Draws,
+        info: RunInfo,
+        preprocessing: Preprocessing,
+        configuration: Configuration[Any],
+        *,
+        monitor: FloatArray | None = None,
+        training: TrainingData | None = None,
+        table: TrainingTable | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.draws = draws
+        self.preprocessing = preprocessing
+        self.configuration = configuration
+        self.info = info
+        self.monitor = monitor
+        self.training = training
+        self.table = table
+        self.provenance = dict(provenance or {})
+
+    # ------------------------------------------------------------------ what was recorded
+
+    @property
+    def n_chains(self) -> int:
+        return self.draws.n_chains
+
+    @property
+    def n_draws(self) -> int:
+        """Draws per chain."""
+        return self.draws.n_draws
+
+    @property
+    def n_classes(self) -> int:
+        """0 for regression."""
+        classes = self.preprocessing.classes
+        return 0 if classes is None else len(classes)
+
+    @property
+    def weights(self) -> FloatArray:
+        """Sum to 1; uniform for Markov chains."""
+        return self.draws.weights_of_draws
+
+    @property
+    def weighted(self) -> bool:
+        """Whether some draws count more than others."""
+        return not np.allclose(self.weights, 1 / self.weights.size, rtol=1e-6)
+
+    @property
+    def n_leaves(self) -> IntArray:
+        return self.draws.n_leaves
+
+    @property
+    def depth(self) -> IntArray:
+        """Splits on the longest path; 0 for a root on its own."""
+        return self.draws.depth
+
+    @property
+    def log_likelihood(self) -> FloatArray:
+        return self.draws.log_likelihood
+
+    @property
+    def log_posterior(self) -> FloatArray:
+        """Unnormalised, on the constrained scale."""
+        return self.draws.log_posterior
+
+    @property
+    def sigma(self) -> FloatArray:
+        """Standard deviation of the noise, in the user's units; regression only."""
+        return self.preprocessing.sd_to_user(predictions.noise_sd(self))
+
+    @property
+    def h(self) -> FloatArray:
+        """Softness of the splits as a share of a column's range, 0 for hard ones.
+
+        [used column]; where it was learned, [chain, draw] or, by feature, [chain, draw, column].
+        """
+        if not self.draws.h_learned:
+            return self.draws.h
+        one = self.draws.h.shape[1] == 1 and not self.configuration.method.h_by_feature
+        return self.draws.h.reshape(self.n_chains, self.n_draws, *[] if one else [-1])
+
+    @property
+    def log_evidence(self) -> float | None:
+        """Log marginal likelihood where the sampler estimates it, None for Markov chains.
+
+        Of the target in the model's units, as is the log-likelihood.
+        """
+        return self.info.log_evidence
+
+    @property
+    def log_evidence_of_chains(self) -> FloatArray | None:
+        """[chain]; each island's own estimate, of whose exponentials the above is the mean."""
+        if "log_weight" not in self.stats:
+            return None
+        of_chains: FloatArray = np.logaddexp.reduce(self.stats["log_weight"], axis=1)
+        return of_chains
+
+    @property
+    def stats(self) -> dict[str, NDArray[Any]]:
+        """What the sampler recorded at each draw, such as "divergent"."""
+        return self.info.stats
+
+    @property
+    def acceptance(self) -> dict[str, float]:
+        """Accepted share of the proposals after warm-up by move; NaN if never proposed."""
+        moves = self.info.acceptance.get("sampling", {})
+        return {move: accepted_share(*counts) for move, counts in moves.items()}
+
+    def acceptance_table(self) -> str:
+        """Accepted share by move, in warm-up and in sampling, as text."""
+        return acceptance_table(self.info)
+
+    def tree(self, chain: int, draw: int) -> Tree:
+        """The tree of one draw; negative numbers count from the end."""
+        for name, index, length in (("chain", chain, self.n_chains), ("draw", draw, self.n_draws)):
+            if not -length <= index < length:
+                raise IndexError(f"{name} {index} is out of range: there are {length}")
+        return self._tree((chain % self.n_chains) * self.n_draws + draw % self.n_draws)
+
+    # ------------------------------------------------------------------ predictions
+
+    # Functions of a posterior: as attributes of the class they are its methods.
+    predict_mean = predictions.predict_mean
+    predict_mean_std = predictions.predict_mean_std
+    predict_draws = predictions.predict_draws
+    predict_single_trees = predictions.predict_single_trees
+    predict_quantiles = predictions.predict_quantiles
+    predict_probability_quantiles = predictions.predict_probability_quantiles
+    sample_predictive = predictions.sample_predictive
+    pointwise_log_likelihood = predictions.pointwise_log_likelihood
+    similarity = predictions.similarity
+    feature_inclusion = feature_inclusion
+
+    def taken(self, index: ArrayLike) -> Posterior:
+        """The trees of these numbers (chain * n_draws + draw), with equal weights, as one chain.
+
+        Without what was recorded of the chains: statistics, acceptance, evidence, monitor.
+        """
+        draws = take(self.draws, np.asarray(index, dtype=np.int64))
+        info = replace(self.info, acceptance={}, stats={}, log_evidence=None)
+        return self._with(draws=draws, info=info, monitor=None)
+
+    def equally_weighted(self, most: int | None = None) -> Posterior:
+        """The trees as one chain of equal weights, evenly spaced, at most ``most`` of them.
+
+        Trees of a weighted posterior are repeated, or left out, by their weights.
+        """
+        n = self.weights.size if most is None else min(most, self.weights.size)
+        return self.taken(systematic(self.weights, n))
+
+    # ------------------------------------------------------------------ one tree to read
+
+    def best_tree(self) -> Tree:
+        """The draw of highest log posterior; the first of several.
+
+        Leaf means of regression are at their posterior means given the tree; the draws themselves
+        are those of ``tree(chain, draw)``. The same holds for the trees of the methods below.
+        """
+        return self._tree(best_draw(self)).settled()
+
+    def representative_tree(self) -> Tree:
+        """The draw that predicts most like all others: the nearest to the posterior mean.
+
+        The distance of two trees is the mean squared difference of their predictions (class
+        probabilities, or means as drawn) at up to 256 training rows, evenly spaced; all draws
+        take part, by their weights.
+
+        Raises
+        ------
+        ValueError
+            If the training data were left out of the posterior.
+        """
+        columns = self.preprocessing.to_unit(self.data("representative_tree").X)
+        values = predictions.values_of_leaves(self)
+        return self._tree(representative_draw(self, values, columns)).settled()
+
+    def shapes(self, n: int = 5) -> list[Shape]:
+        """The ``n`` most probable shapes of tree, likeliest first, each with its best tree.
+
+        A shape is the topology and the feature of each split, thresholds left aside; for HMC-DFI
+        the topology alone. Probabilities are shares of the draws, by their weights.
+        """
+        found = []
+        for probability, numbers in likeliest_shapes(self, n):
+            best = numbers[self.log_posterior.ravel()[numbers].argmax()]
+            tree = self._tree(int(best)).settled()
+            found.append(Shape(probability, len(numbers), tree, shape_text(tree)))
+        return found
+
+    def data(self, purpose: str) -> TrainingData:
+        """The training data; a ``ValueError`` that names the purpose where they were left out."""
+        if self.training is None:
+            raise ValueError(
+                f"{purpose} needs the training data, which were left out of this posterior"
+            )
+        return self.training
+
+    def without_data(self) -> Posterior:
+        """A copy without the training rows, for files that others may see.
+
+        It predicts and diagnoses the same; what needs the rows says so.
+        """
+        return self._with(training=None)
+
+    def monitored_at(self, X: ArrayLike, *, n_jobs: int | None = None) -> Posterior:
+        """A copy that keeps its predictions at the rows ``X`` for ``diagnose``.
+
+        A row's prediction is its mean, or the probability of the class that is likeliest there
+        over all draws. Twenty rows are plenty.
+        """
+        predicted = self.predict_draws(X, n_jobs=n_jobs)
+        if self.n_classes:
+            over_draws = np.einsum("cd,cdrk->rk", self.weights, predicted)
+            likeliest = over_draws.argmax(axis=1)
+            predicted = np.take_along_axis(predicted, likeliest[None, None, :, None], axis=3)[
+                ..., 0
+            ]
+        return self._with(monitor=np.ascontiguousarray(predicted))
+
+    # ------------------------------------------------------------------ summaries and files
+
+    diagnose = diagnose
+    summary = summary
+
+    def to_datatree(self, *, pointwise: bool = True) -> xarray.DataTree:
+        """A ``DataTree`` that ArviZ understands; see docs/plots.md for its groups.
+
+        Parameters
+        ----------
+        pointwise : bool
+            Whether to make the groups over draws and training rows: log_likelihood (which ``loo``
+            and ``compare`` need) and posterior_predictive. They, and observed_data, need the
+            training data, and are left out without them.
+
+        Raises
+        ------
+        ValueError
+            If the pointwise groups would take more than 4 GiB.
+        """
+        from .export.datatree import to_datatree  # loads xarray, which nothing else here needs
+
+        return to_datatree(self, pointwise=pointwise)
+
+    def to_onnx(self, *, hard: bool = False) -> Any:
+        """The posterior mean as an ONNX model (an ``onnx.ModelProto``); needs the extra "onnx".
+
+        Parameters
+        ----------
+        hard : bool
+            Needed for soft splits, which ONNX trees do not have: each row then follows the likelier
+            side of every split of every tree, so predictions change near the thresholds.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Input ``X``: float64 rows of all columns, in the order of the training data. Output,
+            float32: ``probabilities`` [row, class], or ``mean_of_y`` [row, 1] in y's units.
+
+        Raises
+        ------
+        ValueError
+            For soft splits without ``hard``, and for weighted splits (HMC-DFI).
+        """
+        from .export.onnx_model import to_onnx
+
+        return to_onnx(self, hard=hard)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one NetCDF file, replacing it only once it is complete."""
+        storage.write(
+            path, self.draws, self.info, self.preprocessing, self.configuration, self.monitor,
+            self.training, self.table, self.provenance,
+        )  # fmt: skip
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Posterior:
+        """Read what ``save`` wrote; the file is checked and nothing in it is run."""
+        return cls(**vars(storage.read(path)))
+
+    def __repr__(self) -> str:
+        method = self.configuration.method.name.upper()
+        size = f"{self.n_chains} chains x {self.n_draws} draws"
+        return (
+            f"<Posterior of {method} trees: {size}, {mean_sd(self.n_leaves, self.weights)} leaves>"
+        )
+
+    def _with(self, **parts: Any) -> Posterior:
+        """A copy with other parts in their place."""
+        names = (field.name for field in fields(storage.Contents))
+        return Posterior(**{name: getattr(self, name) for name in names} | parts)
+
+    def _tree(self, t: int) -> Tree:
+        """Tree number t of all chains together."""
+        nodes, splits, leaves = places(self.draws, t)
+        return Tree(
+            size=self.draws.size[nodes],
+            feature=self.draws.feature[splits],
+            threshold=self.draws.threshold[splits],
+            weights=self.draws.split_weights[splits],
+            leaf=self.draws.leaf[leaves],
+            h=softness(self.draws, t, len(self.preprocessing.used)),
+            preprocessing=self.preprocessing,
+            method=self.configuration.method,
+            sigma=float(self.draws.sigma.ravel()[t]),
+            training=self.training,
+            census=self._census,
+        )
+
+    @cached_property
+    def _census(self) -> SplitCensus | None:
+        if self.training is None:
+            return None
+        return SplitCensus(self.draws, self.preprocessing.to_unit(self.training.X))

@@ -1,0 +1,88 @@
+"""A tree in words: rules, leaves, and both as indented lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inputs.preprocess import Preprocessing
+
+if TYPE_CHECKING:
+    from .tree import Tree
+
+SHOWN = 3
+"""Weights of an oblique rule, and classes of a leaf, that are written out."""
+
+
+def tree_text(tree: Tree) -> str:
+    """Rules as indented lines, with what the marks in them mean at the end."""
+    lines: list[str] = []
+
+    def add(node: dict[str, Any], depth: int, side: str) -> None:
+        start = "  " * depth + side
+        if "threshold" not in node:
+            lines.append(start + leaf_text(tree.preprocessing, node))
+            return
+        lines.append(start + rule_text(tree.preprocessing, node) + _marks(node))
+        add(node["yes"], depth + 1, "yes: ")
+        add(node["no"], depth + 1, "no:  ")
+
+    add(tree.to_dict(), 0, "")
+    if tree.soft:
+        lines.append("(h: a row goes to no with probability 1 / (1 + exp(-(x - threshold) / h)))")
+    if tree.n_leaves > 1 and tree.certainty is not None:
+        lines.append("(% of trees: share of the sampled trees that have such a split)")
+    return "\n".join(lines)
+
+
+def rule_text(scale: Preprocessing, split: dict[str, Any]) -> str:
+    """A split of ``to_dict`` in words."""
+    if "weights" in split:
+        return f"{_weighted_sum(scale, split)} <= {split['threshold']:.4g}"
+    column = np.searchsorted(scale.used, split["column"])
+    return f"{split['feature']} <= {in_units(split['threshold'], float(scale.span[column]))}"
+
+
+def leaf_text(scale: Preprocessing, leaf: dict[str, Any]) -> str:
+    """A leaf of ``to_dict`` in words, the likeliest classes first."""
+    rows = "" if leaf["rows"] is None else f"; {leaf['rows']:.1f} rows"
+    if "mean" in leaf:
+        return f"mean {mean_text(scale, leaf)}{rows}"
+    order = np.argsort(leaf["probabilities"])[::-1]
+    parts = [f"{leaf['classes'][k]} {leaf['probabilities'][k]:.2f}" for k in order[:SHOWN]]
+    low, high = leaf["interval"][order[0]]
+    parts[0] += f" ({low:.2f} to {high:.2f})"
+    parts += ["..."] * (len(order) > SHOWN)
+    return ", ".join(parts) + rows
+
+
+def mean_text(scale: Preprocessing, leaf: dict[str, Any]) -> str:
+    """Mean, its interval and the noise sd of a regression leaf, each where there is one."""
+    span = 4 * scale.y_sd
+    text = in_units(leaf["mean"], span)
+    if leaf["interval"] is not None:
+        text += " ({} to {})".format(*(in_units(end, span) for end in leaf["interval"]))
+    return f"{text}, sd {in_units(leaf['sd'], span)}" if "sd" in leaf else text
+
+
+def in_units(value: float, span: float) -> str:
+    """A number to a thousandth of the span of its scale, or a little finer."""
+    if not 1e-4 < span < 1e7:
+        return f"{value:.6g}"
+    return f"{value:.{max(0, 3 - int(np.floor(np.log10(span))))}f}"
+
+
+def _marks(split: dict[str, Any]) -> str:
+    """Softness of a split, and the share of the trees that have it, where known."""
+    marks = [f"h = {split['h']:.2g}"] if split["h"] > 0 else []
+    if split["certainty"] is not None:
+        marks.append(f"{split['certainty']:.0%} of trees")
+    return f"  ({', '.join(marks)})" if marks else ""
+
+
+def _weighted_sum(scale: Preprocessing, split: dict[str, Any]) -> str:
+    # Largest by their weight on the unit scale, which is what moves rows.
+    order = np.argsort(np.array(split["weights"]) * scale.span)[::-1]
+    parts = [f"{split['weights'][j]:.3g}*{split['feature'][j]}" for j in order[:SHOWN]]
+    return " + ".join(parts + ["..."] * (len(order) > SHOWN))

@@ -1,0 +1,377 @@
+"""The chains of a run: seeds, threads or other machines, blocks of iterations, and their draws.
+
+Chains run in threads (the compiled code releases the GIL), or on a cluster if the user asks joblib
+for it. Threads that they leave idle help with rungs, or with the rows of large data. Each has its
+own generator, spawned from the seed, so the draws do not depend on where it runs; and a chain
+advanced in blocks makes the same draws as one advanced in one go, so they do not depend on the
+blocks either.
+
+A chain hands its draws over in pieces. ``Chains.collect`` makes of all pieces the flat ``Draws`` of
+a posterior.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from queue import SimpleQueue
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.tree.record import SCALARS, Piece
+from ..methods.base import Configuration, Problem, build_sampler
+from ..posterior.draws import Draws, RunInfo
+from ..samplers.tempering import TemperedChain
+from .chain_state import capture, restore
+from .checkpoints import Checkpoints, Identity, Snapshot
+from .cluster import advance_on_cluster, is_asked_for
+from .interrupts import Stop
+from .progress import Report, compiled, silent
+
+BLOCK_SECONDS = 0.25
+"""Aim for blocks of this length: short enough for Ctrl-C, long enough not to cost anything."""
+BLOCKS_PER_ROUND = 64
+"""Of each chain, before all meet in any case: who is done first waits for the last."""
+FIRST_ROUND = 50
+"""Iterations on a cluster that show how long an iteration takes there."""
+
+Keep = Callable[[int, int, list[Piece]], None]
+"""Takes over a block: number of the chain, iterations, draws."""
+
+
+class Chains:
+    """The chains of a run, advanced side by side, and the draws they have made so far.
+
+    Parameters
+    ----------
+    resume : a run to go on from, of the same data, settings and seed
+    stop : may ask the chains to end; looked at whenever they meet
+    checkpoints : of the run; chains meet when one is to be written
+    identify : says whose run it is, for checkpoints
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: Configuration[Any],
+        *,
+        n_chains: int,
+        n_warmup: int,
+        n_particles: int = 0,
+        n_jobs: int | None = None,
+        seed: int | np.random.SeedSequence = 0,
+        progress: bool | None = None,
+        resume: Snapshot | None = None,
+        stop: Stop | None = None,
+        checkpoints: Checkpoints | None = None,
+        identify: Callable[[], Identity] = dict,
+    ) -> None:
+        self.started = time.perf_counter() - (0.0 if resume is None else resume.seconds)
+        self.method = settings.method
+        self.n_warmup, self.seed = n_warmup, seed if isinstance(seed, int) else None
+        self.on_cluster = is_asked_for(n_jobs)
+        self._stop = Stop() if stop is None else stop
+        self._checkpoints = Checkpoints() if checkpoints is None else checkpoints
+        self._identify = identify
+        self._task = (problem, settings, n_warmup, n_particles)
+        self._n_jobs = n_jobs
+        cores = 1 if self.on_cluster else max(joblib.effective_n_jobs(n_jobs), 1)
+        self._n_threads = min(cores, n_chains)
+        inside = max(cores // n_chains, 1)  # threads of a chain, where chains leave some idle
+        sampler = build_sampler(problem, settings, n_warmup, n_particles, inside)
+        self.h = sampler.h
+        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        generators = [np.random.Generator(np.random.PCG64(s)) for s in root.spawn(n_chains)]
+        self.compile_seconds = compiled(sampler.kernels, progress)
+        self.started += self.compile_seconds
+        self.chains = [sampler.start(rng) for rng in generators]
+        if not self.on_cluster:
+            self.chains[0].compile()
+        self._pieces: list[list[Piece]] = [[] for _ in self.chains]
+        self._done = [0] * n_chains
+        if resume is not None:
+            for chain, state in zip(self.chains, resume.states, strict=True):
+                restore(chain, state)
+            self._pieces = [[] if draws is None else [draws] for draws in resume.draws]
+            self._done = list(resume.done)
+        for chain in self.chains:
+            if isinstance(chain, TemperedChain):
+                chain.workers = inside
+        self._workers: list[threading.Thread] = []
+        self.block = 1  # iterations that should take about so long:
+        self._seconds, self._growth = BLOCK_SECONDS, 4
+        if self.on_cluster:  # chains come back when they are done, or for a checkpoint
+            kept = self._checkpoints.target is not None
+            self.block = FIRST_ROUND if kept else sys.maxsize
+            self._seconds, self._growth = self._checkpoints.seconds if kept else np.inf, 100
+
+    @property
+    def done(self) -> int:
+        """Iterations that every chain has made."""
+        return min(self._done)
+
+    @property
+    def n_draws(self) -> int:
+        """Draws that every chain has made."""
+        return min(sum(len(piece.n_nodes) for piece in pieces) for pieces in self._pieces)
+
+    # ------------------------------------------------------------------ going on
+
+    def advance(self, n: int, report: Report = silent, total: int | None = None) -> None:
+        """Advance every chain by n iterations, of ``total`` for the report."""
+        self._advance(dict.fromkeys(range(len(self.chains)), n), report, total)
+
+    def advance_to(self, total: int, report: Report = silent) -> None:
+        """Advance every chain to ``total`` iterations, in rounds; may end in ``Stopped``."""
+        while self.done < total:
+            self._meet()
+            blocks = 1 if self.on_cluster else BLOCKS_PER_ROUND
+            goal = min(self.done + blocks * self.block, total)
+            behind = {k: goal - done for k, done in enumerate(self._done) if done < goal}
+            self._advance(behind, report, total)
+
+    def finish(self, report: Report = silent) -> None:
+        """Advance until each chain has handed over its draws, for those that make all at once."""
+        while not all(self._pieces):
+            self._meet()
+            self.advance(self.block, report)
+
+    def wait(self) -> None:
+        """Let the blocks end that are under way after an interruption: their draws count."""
+        for worker in self._workers:
+            worker.join()
+
+    def forget(self) -> None:
+        """Drop the draws made so far, as if warm-up had been longer."""
+        self._pieces = [[] for _ in self.chains]
+
+    def _meet(self) -> None:
+        """No chain moves: the moment to end, or for a checkpoint."""
+        self._stop.look()
+        self._checkpoints.look(self.snapshot)
+
+    def _advance(self, steps: dict[int, int], report: Report, total: int | None) -> None:
+        """Advance some chains, each by its own number of iterations."""
+        total = None if total is None else total * len(self.chains)
+
+        def keep(k: int, n: int, pieces: list[Piece]) -> None:
+            self._pieces[k].extend(pieces)
+            self._done[k] += n
+            report(n, total)
+
+        if self.on_cluster:
+            self._advance_there(steps, keep)
+        else:
+            self._advance_here(steps, keep)
+
+    def _advance_there(self, steps: dict[int, int], keep: Keep) -> None:
+        """On other machines. Signals do not wait for them; a chain comes back with its draws."""
+        begun = time.perf_counter()
+        with closing(advance_on_cluster(*self._task, self.chains, steps, self._n_jobs)) as back:
+            while True:
+                with self._stop.at_once():
+                    result = next(back, None)
+                if result is None:
+                    break
+                k, pieces, state = result
+                restore(self.chains[k], state)
+                keep(k, steps[k], pieces)
+        self._pace(max(steps.values()), time.perf_counter() - begun)
+
+    def _advance_here(self, steps: dict[int, int], keep: Keep) -> None:
+        """In threads, block by block, always the chain that is furthest behind.
+
+        Iterations differ in length, by far where data are large: chains that met after each block
+        would keep threads waiting.
+        """
+        end = {k: self._done[k] + n for k, n in steps.items()}
+        reached = {k: self._done[k] for k in steps}  # with the blocks under way
+        furthest = max(reached.values())
+        resting = set(steps)
+        lock = threading.Lock()
+        ending = False
+        outcomes: SimpleQueue[BaseException | None] = SimpleQueue()
+
+        def take() -> tuple[int, int] | None:
+            """A chain that rests, and how far it should go."""
+            with lock:
+                most = max(reached.values())
+                wanted = self._stop.signal is not None or self._checkpoints.is_time()
+                if most == furthest or not wanted:  # a block at least
+                    most = sys.maxsize
+                ready = [k for k in resting if reached[k] < min(end[k], most)]
+                if ending or not ready:
+                    return None
+                k = min(ready, key=lambda k: (reached[k], k))
+                n = min(self.block, end[k] - reached[k], most - reached[k])
+                resting.remove(k)
+                reached[k] += n
+                return k, n
+
+        def work() -> None:
+            nonlocal ending
+            try:
+                while (taken := take()) is not None:
+                    k, n = taken
+                    begun = time.perf_counter()
+                    keep(k, n, self.chains[k].advance(n))
+                    self._pace(n, time.perf_counter() - begun)
+                    with lock:
+                        resting.add(k)
+            except BaseException as error:
+                ending = True
+                outcomes.put(error)
+            else:
+                outcomes.put(None)
+
+        # Daemons, rather than a pool: who presses Ctrl-C twice waits for no block, however long.
+        self._workers = [
+            threading.Thread(target=work, name=f"hamiltree_{number}", daemon=True)
+            for number in range(min(self._n_threads, len(steps)))
+        ]
+        try:
+            for worker in self._workers:
+                worker.start()
+            errors = [outcomes.get() for _ in self._workers]
+        finally:
+            ending = True
+        for error in errors:
+            if error is not None:
+                raise error
+
+    def _pace(self, n: int, seconds: float) -> None:
+        """How long the next block should be, after one of n iterations that took so long."""
+        wanted = min(self._seconds * n / max(seconds, 1e-9), self._growth * n, sys.maxsize)
+        self.block = max(int(wanted), 1)
+
+    # ------------------------------------------------------------------ what has come of it
+
+    def snapshot(self) -> Snapshot:
+        """All that is needed to go on from here; between two calls that advance."""
+        self._pieces = [[joined(pieces)] if pieces else [] for pieces in self._pieces]
+        return Snapshot(
+            identity=self._identify(),
+            states=[capture(chain) for chain in self.chains],
+            done=list(self._done),
+            draws=[pieces[0] if pieces else None for pieces in self._pieces],
+            seconds=time.perf_counter() - self.started,
+        )
+
+    def collect(self, stopped: str, most: int | None = None) -> tuple[Draws, RunInfo]:
+        """The draws that every chain has made, and what a person reads of the run.
+
+        ``most``: only so many draws per chain, the first ones.
+        """
+        kept = self.n_draws if most is None else min(self.n_draws, most)
+        draws, scalar = collect(self._pieces, kept, self.h)
+        info = RunInfo(
+            acceptance=collect_tallies([chain.tally() for chain in self.chains]),
+            stats={
+                name: scalar[name].astype(_STAT_TYPES.get(name, np.float64))
+                for name in self.method.stats
+            },
+            seconds=time.perf_counter() - self.started,
+            stopped=stopped,
+            compile_seconds=self.compile_seconds,
+            n_warmup=self.n_warmup,
+            seed=self.seed,
+            log_evidence=(
+                log_evidence(scalar["log_weight"]) if self.method.makes_particles else None
+            ),
+        )
+        return draws, info
+
+
+_STAT_TYPES = {
+    "divergent": np.bool_,
+    "nuts_depth": np.int64,
+    "n_gradients": np.int64,
+    "founder": np.int64,
+}
+
+Tally = Mapping[str, Mapping[str, tuple[int, int]]]
+"""phase -> move -> (accepted, proposed), of one chain."""
+
+
+def collect(
+    pieces: Sequence[Sequence[Piece]], kept: int, h: NDArray[np.float64]
+) -> tuple[Draws, dict[str, NDArray[np.float64]]]:
+    """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw].
+
+    ``h`` is that of all draws, unless the pieces have one of each.
+    """
+    counts = [np.concatenate([piece.n_nodes for piece in chain])[:kept] for chain in pieces]
+    nodes = np.array([count.sum() for count in counts])
+    splits, leaves, trees = (nodes - kept) // 2, (nodes + kept) // 2, np.full(len(pieces), kept)
+
+    def flat(name: str, lengths: NDArray[np.int64]) -> NDArray[Any]:
+        """The first so many entries of each chain, one chain after the other, copied once."""
+        first = getattr(pieces[0][0], name)
+        out = np.empty((lengths.sum(), *first.shape[1:]), first.dtype)
+        at = 0
+        for chain, length in zip(pieces, lengths, strict=True):
+            end = at + length
+            for piece in chain:
+                part = getattr(piece, name)[: end - at]
+                out[at : at + len(part)] = part
+                at += len(part)
+        return out
+
+    table = flat("scalars", trees).reshape(len(pieces), kept, -1)  # chain, draw, scalar
+    scalar = {name: table[:, :, j] for j, name in enumerate(SCALARS)}
+    weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())
+    own_h = flat("h", trees)
+    draws = Draws(
+        n_chains=len(pieces),
+        n_draws=kept,
+        node_offset=np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64),
+        size=flat("size", nodes).astype(np.int32, copy=False),
+        feature=flat("feature", splits).astype(np.int32, copy=False),
+        threshold=flat("threshold", splits).astype(np.float64, copy=False),
+        split_weights=flat("weights", splits).astype(np.float64, copy=False),
+        leaf=flat("leaf", leaves).astype(np.float64, copy=False),
+        h=own_h if own_h.shape[1] else h,
+        n_leaves=scalar["n_leaves"].astype(np.int64),
+        depth=scalar["depth"].astype(np.int64),
+        log_likelihood=scalar["log_likelihood"].copy(),
+        log_posterior=scalar["log_posterior"].copy(),
+        sigma=scalar["sigma"].copy(),
+        weights_of_draws=weight / weight.sum(),
+    )
+    return draws, scalar
+
+
+def joined(pieces: Sequence[Piece]) -> Piece:
+    """All draws of a chain in one piece."""
+    if len(pieces) == 1:
+        return pieces[0]
+    named = zip(Piece._fields, zip(*pieces, strict=True), strict=True)
+    whole = {name: np.concatenate(arrays) for name, arrays in named if name != "filled"}
+    return Piece(filled=np.sum([piece.filled for piece in pieces], axis=0), **whole)
+
+
+def log_evidence(log_weight: NDArray[np.float64]) -> float:
+    """Log of the mean over islands of their estimates, which are the sums of their weights."""
+    top = log_weight.max()
+    return float(top + np.log(np.exp(log_weight - top).sum(axis=1).mean()))
+
+
+def collect_tallies(
+    tallies: Sequence[Tally],
+) -> dict[str, dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]]:
+    """phase -> move -> (accepted, proposed), [chain] each."""
+    moves = list(dict.fromkeys(m for tally in tallies for m in tally["sampling"]))
+
+    def counts(phase: str, move: str, which: int) -> NDArray[np.int64]:
+        return np.array([tally[phase].get(move, (0, 0))[which] for tally in tallies])
+
+    return {
+        phase: {move: (counts(phase, move, 0), counts(phase, move, 1)) for move in moves}
+        for phase in ("warmup", "sampling")
+    }

@@ -1,0 +1,118 @@
+"""Chains on other machines: one joblib task per chain, where ``joblib.parallel_config`` sends it.
+
+A task gets the data, the settings and the state of its chain, and gives back draws and the new
+state. It has no other input, so a task that is lost with its worker is simply run again, and the
+draws are those of a run on this machine.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
+from numpy.typing import NDArray
+
+from ..core.tree.record import Piece
+from ..methods.base import Chain, Configuration, Problem, build_sampler
+from .chain_state import State, capture, restore
+
+ATTEMPTS = 3
+"""So often in a row may workers be lost without a single chain coming back."""
+
+
+def is_asked_for(n_jobs: int | None) -> bool:
+    """Whether the user chose a joblib backend that does not work in this process.
+
+    ``n_jobs=1`` keeps a fit where it is, also inside a task of somebody else's.
+    """
+    backend, _ = get_active_backend(prefer="threads")
+    return n_jobs != 1 and not getattr(backend, "supports_sharedmem", False)
+
+
+def advance_on_cluster(
+    problem: Problem,
+    settings: Configuration[Any],
+    n_warmup: int,
+    n_particles: int,
+    chains: Sequence[Chain],
+    steps: Mapping[int, int],
+    n_jobs: int | None,
+) -> Generator[tuple[int, list[Piece], State], None, None]:
+    """Advance chains by so many iterations each; what each has made, as it comes back.
+
+    Number, draws and new state. The chains here stay where they are.
+    """
+    backend, _ = get_active_backend(prefer="threads")
+    unordered = getattr(backend, "supports_return_generator", False)
+    pool = Parallel(
+        n_jobs=n_jobs,
+        batch_size=1,
+        pre_dispatch="all",
+        return_as="generator_unordered" if unordered else "list",
+    )
+    # Arrays of their own, not inside an object: joblib then sends them once to each worker.
+    data = (np.asarray(problem.columns), problem.y, problem.n_classes)
+    configuration = (settings, n_warmup, n_particles)
+    left, failures = dict(steps), 0
+    own_error: Exception | None = None
+    while left and own_error is None:
+        try:
+            tasks = [
+                delayed(_advance)(*data, *configuration, number, capture(chains[number]), n)
+                for number, n in left.items()
+            ]
+            with _quietly_closed(pool(tasks)) as results:
+                for number, blocks, state, error in results:
+                    if error is not None:
+                        own_error = error
+                        continue
+                    del left[number]
+                    failures = 0
+                    yield number, blocks, state
+        except Exception:  # of the engine: our own errors come back as results
+            failures += 1
+            if failures == ATTEMPTS:
+                raise
+    if own_error is not None:
+        raise own_error
+
+
+@contextmanager
+def _quietly_closed(results: Any) -> Iterator[Any]:
+    """Without a word of joblib's on tasks that it cancels when nobody waits for them any more."""
+    try:
+        yield results
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if hasattr(results, "close"):
+                results.close()
+
+
+def _advance(
+    columns: NDArray[np.float64],
+    y: NDArray[np.generic],
+    n_classes: int,
+    settings: Configuration[Any],
+    n_warmup: int,
+    n_particles: int,
+    number: int,
+    state: State,
+    n: int,
+) -> tuple[int, list[Piece], State, Exception | None]:
+    """On the other machine: number, draws and new state of a chain, or the chain's own error."""
+    try:
+        # Copies: engines share arrays that cannot be written to, which compiled code has not met.
+        problem = Problem(np.array(columns), np.array(y), n_classes)
+        sampler = build_sampler(problem, settings, n_warmup, n_particles)
+        chain: Any = sampler.start(np.random.Generator(np.random.PCG64(0)))
+        restore(chain, state)
+        blocks = chain.advance(n)
+    except Exception as error:
+        return number, [], {}, error
+    return number, blocks, capture(chain), None

@@ -1,0 +1,61 @@
+"""Ctrl-C and SIGTERM while chains run: the work under way is finished, then the run ends."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+
+class Stopped(KeyboardInterrupt):
+    """The run was asked to end, and can be kept as it is."""
+
+
+class Stop:
+    """Whether the run was asked to end: a context manager that listens for signals.
+
+    The first signal of a kind is noted; the next one does what it always does. Handlers that
+    somebody else installed are left alone, and outside the main thread there are none to install.
+    """
+
+    def __init__(self) -> None:
+        self.signal: signal.Signals | None = None
+        """The one received; of both SIGTERM, which ends the process."""
+        self._before: dict[int, Any] = {}
+        self._at_once = False
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                handler = signal.getsignal(number)
+                if handler in (signal.SIG_DFL, signal.default_int_handler):
+                    self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    def look(self) -> None:
+        """End the run, if it was asked to."""
+        if self.signal is not None:
+            raise Stopped
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Signals need not wait for what is done in here: it takes long, and may be lost."""
+        self._at_once = True
+        try:
+            self.look()
+            yield
+        finally:
+            self._at_once = False
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if self.signal != signal.SIGTERM:
+            self.signal = signal.Signals(number)
+        signal.signal(number, self._before.pop(number))
+        if self._at_once:
+            raise Stopped

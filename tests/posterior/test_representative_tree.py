@@ -1,0 +1,160 @@
+"""The best, the typical and the likeliest trees, and how certain splits are, by brute force."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from hamiltree.posterior import Posterior, representative_tree
+from hamiltree.posterior.draws import places, systematic
+
+from ..support.fake_draws import fake_posterior, fake_rows
+
+
+def weighted(post, rng):
+    """The same draws with uneven weights, one of them 0."""
+    weights = rng.dirichlet(np.ones(post.weights.size)).reshape(post.weights.shape)
+    weights[0, 0] = 0.0
+    draws = dataclasses.replace(post.draws, weights_of_draws=weights / weights.sum())
+    return Posterior(
+        draws, post.info, post.preprocessing, post.configuration, training=post.training
+    )
+
+
+def all_trees(post):
+    return [post.tree(c, d) for c in range(post.n_chains) for d in range(post.n_draws)]
+
+
+@pytest.mark.parametrize("oblique", [False, True])
+def test_certainty_counts_the_trees_with_a_like_split(oblique, seed, rng):
+    post = fake_posterior(seed, n_draws=60, n_training=37, oblique=oblique)
+    # thresholds in a narrow range, so that some are alike
+    draws = dataclasses.replace(post.draws, threshold=0.4 + 0.2 * post.draws.threshold)
+    post = Posterior(
+        draws, post.info, post.preprocessing, post.configuration, training=post.training
+    )
+    post = weighted(post, rng)
+    columns = post.preprocessing.to_unit(post.training.X)
+    trees = all_trees(post)
+
+    def goes_left(tree, split):
+        x = tree.weights[split] @ columns if oblique else columns[tree.feature[split]]
+        return x <= tree.threshold[split]
+
+    def alike(a, i, b, j):
+        if not oblique and a.feature[i] != b.feature[j]:
+            return False
+        return np.sum(goes_left(a, i) != goes_left(b, j)) <= 0.05 * 37
+
+    tree = max(trees, key=lambda tree: tree.n_leaves)
+    assert tree.n_leaves > 3
+    for i in range(tree.n_leaves - 1):
+        has = [any(alike(tree, i, other, j) for j in range(other.n_leaves - 1)) for other in trees]
+        expected = post.weights.ravel()[has].sum()
+        assert 0 < expected < 1
+        np.testing.assert_allclose(tree.certainty[i], expected, atol=1e-12)
+
+
+def test_likes_of_weighted_splits_are_counted_on_samples(seed, monkeypatch):
+    post = fake_posterior(seed, n_draws=50, n_training=300, oblique=True)
+    exact = post.best_tree().certainty
+    monkeypatch.setattr(representative_tree, "OBLIQUE_DRAWS", 40)
+    monkeypatch.setattr(representative_tree, "ROWS_COMPARED", 100)
+    sampled = fake_posterior(seed, n_draws=50, n_training=300, oblique=True).best_tree().certainty
+    assert exact.shape == sampled.shape
+    np.testing.assert_allclose(np.round(sampled * 40), sampled * 40)  # shares of 40 draws
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_the_representative_is_the_medoid(n_classes, seed, rng):
+    post = weighted(fake_posterior(seed, n_draws=30, n_classes=n_classes, n_training=50), rng)
+    predictions = post.predict_draws(post.training.X).reshape(60, -1)
+    distance = ((predictions[:, None] - predictions[None]) ** 2).sum(axis=2)
+    total = distance @ post.weights.ravel()
+    total[post.weights.ravel() == 0] = np.inf
+    expected = post._tree(int(total.argmin())).settled()
+    assert post.representative_tree().to_text() == expected.to_text()
+    with pytest.raises(ValueError, match="representative_tree needs the training data"):
+        post.without_data().representative_tree()
+
+
+def test_the_best_tree_has_the_highest_posterior(seed):
+    post = fake_posterior(seed, n_training=20)
+    chain, draw = np.unravel_index(post.log_posterior.argmax(), post.log_posterior.shape)
+    assert post.best_tree().to_text() == post.tree(int(chain), int(draw)).to_text()
+
+
+@pytest.mark.parametrize("oblique", [False, True])
+def test_shapes(oblique, seed, rng):
+    post = fake_posterior(seed, n_draws=100, max_leaves=3, oblique=oblique, n_training=10)
+    post = weighted(post, rng)
+    groups: dict[tuple, list[int]] = {}
+    for t in range(200):
+        nodes, splits, _ = places(post.draws, t)
+        key = (tuple(post.draws.size[nodes]), tuple(post.draws.feature[splits]))
+        groups.setdefault(key, []).append(t)
+    weights, log_posterior = post.weights.ravel(), post.log_posterior.ravel()
+    expected = sorted((weights[members].sum() for members in groups.values()), reverse=True)
+    shapes = post.shapes(10_000)
+    np.testing.assert_allclose([shape.probability for shape in shapes], expected, rtol=1e-12)
+    assert sum(shape.n_draws for shape in shapes) == 200
+    assert len({shape.text for shape in shapes}) == len(shapes) == len(groups)
+    for shape in shapes[:5]:
+        key = (tuple(shape.tree.size), tuple(shape.tree.feature))
+        best = max(groups[key], key=lambda t: log_posterior[t])
+        np.testing.assert_array_equal(shape.tree.threshold, post._tree(best).threshold)
+    assert len(post.shapes(2)) == 2
+
+
+def test_text_of_a_shape(seed):
+    post = fake_posterior(seed, n_chains=1, n_draws=1, n_leaves=np.array([[4]]))
+    draws = dataclasses.replace(
+        post.draws,
+        size=np.array([7, 3, 1, 1, 3, 1, 1], np.int32),
+        feature=np.array([2, 0, 3], np.int32),
+        depth=np.array([[2]]),
+    )
+    post = Posterior(draws, post.info, post.preprocessing, post.configuration)
+    assert post.shapes()[0].text == "mass (kg) (length (leaf, leaf), age (leaf, leaf))"
+    root = fake_posterior(seed, n_chains=1, n_draws=1, n_leaves=np.array([[1]]))
+    assert root.shapes()[0].text == "leaf"
+    assert root.shapes()[0].probability == 1
+
+
+@pytest.mark.parametrize("h", [0.0, 0.1])
+def test_similarity_is_the_chance_of_one_leaf(h, seed, rng):
+    post = weighted(fake_posterior(seed, n_draws=30, h=h), rng)
+    X = fake_rows(12, seed)
+    chosen = post.equally_weighted(2000)  # what the method looks at
+    expected = np.zeros((12, 12))
+    for t in range(60):
+        nodes, splits, _ = places(chosen.draws, t)
+        tree = dataclasses.replace(
+            post.tree(0, 0),
+            size=chosen.draws.size[nodes],
+            feature=chosen.draws.feature[splits],
+            threshold=chosen.draws.threshold[splits],
+            weights=chosen.draws.split_weights[splits],
+            leaf=chosen.draws.leaf[places(chosen.draws, t)[2]],
+        )
+        phi = tree.reach(X)
+        expected += phi @ phi.T / 60
+    np.testing.assert_allclose(post.similarity(X), expected, atol=1e-12)
+
+
+def test_shares_of_splits(seed):
+    post = fake_posterior(seed, n_draws=20)
+    shares = representative_tree.shares_of_splits(post.draws, np.array([2, 0]))
+    for t, tree in enumerate(all_trees(post)):
+        n = max(len(tree.feature), 1)
+        assert shares[t].tolist() == [np.sum(tree.feature == 2) / n, np.sum(tree.feature == 0) / n]
+
+
+def test_systematic_resampling_follows_the_weights(rng):
+    weights = rng.dirichlet(np.ones(20))
+    counts = np.bincount(systematic(weights, 1000), minlength=20)
+    assert (np.abs(counts - 1000 * weights) < 1 + 1e-9).all()
+    assert systematic(np.full((2, 5), 0.1), 10).tolist() == list(range(10))
+    assert systematic(np.array([1.0, 0.0]), 3).tolist() == [0, 0, 0]

@@ -1,0 +1,105 @@
+"""Each informed move beside the sampler that draws its jumps from the prior, which is known right.
+
+Every iteration makes that sampler's steps and then the one informed move, several times, so that a
+wrong ratio of it would pull the draws away. Two judges: the exact posterior by quadrature; and the
+prior, with the likelihood switched off in the target but not in the scans, so that proposals are
+as lopsided as ever while the target is known for trees of any shape.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from hamiltree.core.moves.propose import NAMES
+from hamiltree.samplers import rjhmc
+
+from ..reference.exact import exact_toy
+from ..reference.model import TOYS
+from ..reference.stats import compare_means, total_variation
+from .battery import run_toy
+from .prior_battery import OPTIONS, assert_prior, toy
+
+LEVEL = 1e-5  # of each of some 15 tests a case: a false alarm in some 40 runs, long ones included
+TIMES = {"regrow": 2}  # it costs as much as several others
+MOVES = ("grow", "insert", "change", "regrow", "transpose", "swap", "relocate", "rotate")
+
+
+def rotated(settings, period):
+    """All settings x moves; those of a short run take turns, ``len(settings) / period`` a move."""
+    cases = []
+    for m, move in enumerate(MOVES):
+        for c, setting in enumerate(settings):
+            marks = [] if (c + m) % period == 0 else [pytest.mark.long]
+            case = (*setting, move)
+            cases.append(pytest.param(*case, id="-".join(map(str, case)), marks=marks))
+    return cases
+
+
+def assert_used(sampled, move):
+    """Often enough accepted for a wrong ratio to matter."""
+    for name in {"grow": ("grow", "prune"), "insert": ("insert", "delete")}.get(move, (move,)):
+        accepted, _ = sampled.acceptance[name]
+        assert accepted.sum() >= 500, (name, accepted)
+
+
+@pytest.mark.parametrize(
+    ("toy_name", "method", "h", "move"),
+    rotated(list(product(TOYS, ("hmc-df", "hmc-dfi"), (0.1, 0.0))), period=6),
+)
+def test_posterior(toy_name, method, h, move, seed):
+    exact = exact_toy(toy_name, method, h)
+    sampled = run_toy(
+        TOYS[toy_name](),
+        method=method,
+        h=h,
+        n_draws=8_000,
+        seed=seed,
+        configuration="composed",
+        informed_moves=(move,) * TIMES.get(move, 6),
+    )
+    assert_used(sampled, move)
+    distance = total_variation(sampled.shapes, exact.shapes, level=LEVEL)
+    means = compare_means(sampled.functionals, exact.means, level=LEVEL)
+    print(f"total variation {distance.value:.4f} +- {distance.standard_error:.4f}; z {means.z}")
+    assert distance.ok, distance
+    assert means.ok, means
+
+
+@pytest.fixture
+def scans_see_the_data(monkeypatch):
+    """Scans at full power, whatever the power of the likelihood in the target."""
+    made = rjhmc.make_scan
+
+    def at_full_power(data, model, *sizes):
+        return made(data, model._replace(power=np.ones(1)), *sizes)
+
+    monkeypatch.setattr(rjhmc, "make_scan", at_full_power)
+
+
+@pytest.mark.usefixtures("scans_see_the_data")
+@pytest.mark.parametrize(
+    ("n_classes", "method", "h", "move"),
+    rotated(list(product((3, 0), ("hmc-df", "hmc-dfi"), (0.1, 0.0))), period=4),
+)
+def test_prior_under_informed_proposals(n_classes, method, h, move, seed):
+    sampled = run_toy(
+        toy(n_classes, 1),
+        method=method,
+        h=h,
+        n_draws=5_000,
+        seed=seed,
+        configuration="composed",
+        likelihood=False,
+        informed_moves=(move,) * TIMES.get(move, 6),
+        **OPTIONS,
+    )
+    assert_used(sampled, move)
+    assert_prior(sampled, method=method, n_classes=n_classes, min_leaves=1, level=LEVEL)
+
+
+def test_every_informed_move_is_here():
+    pairs = {"prune": "grow", "delete": "insert"}
+    assert {pairs.get(name, name) for name in NAMES} == set(MOVES)

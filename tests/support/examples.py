@@ -1,0 +1,66 @@
+"""The programs of the documentation: they are run, and what they print is written below them.
+
+``python -m tests.support.examples`` runs every page's Python blocks in order and puts what they
+printed into the ``text output`` blocks that follow them. ``test_docs.py`` runs them too, with short
+chains.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = re.compile(r"^```python\n(.*?)^```\n(?:\n```text output\n(.*?)^```\n)?", re.DOTALL | re.M)
+WALKTHROUGH = "command-line.md"
+"""Has a test of its own."""
+
+
+def pages() -> list[Path]:
+    """Those with programs in them."""
+    found = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [page for page in found if page.name != WALKTHROUGH and PROGRAM.search(page.read_text())]
+
+
+def run_page(page: Path) -> Iterator[tuple[str, str, str | None]]:
+    """Each program of a page with what it prints, and what the page says it prints.
+
+    They share their names, as in one session, and a folder for their files, thrown away after.
+    """
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for found in PROGRAM.finditer(page.read_text("utf-8")):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(found[1], f"<{page.name}>", "exec"), names)
+            yield found[1], printed.getvalue(), found[2]
+
+
+def written(program: str, printed: str, shown: str | None) -> str:
+    """The program with what it printed below it, where the page shows that."""
+    lines = "\n".join(line.rstrip() for line in printed.rstrip().splitlines())
+    output = "" if shown is None else f"\n```text output\n{lines}\n```\n"
+    return f"```python\n{program}```\n{output}"
+
+
+def main() -> None:
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    chosen = {Path(name).name for name in sys.argv[1:]}
+    for page in pages():
+        if chosen and page.name not in chosen:
+            continue
+        parts = iter([written(*found) for found in run_page(page)])
+        text = PROGRAM.sub(lambda _, parts=parts: next(parts), page.read_text("utf-8"))
+        page.write_text(text, "utf-8")
+        print(page.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()
