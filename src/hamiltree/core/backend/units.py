@@ -61,7 +61,7 @@ _units: dict[str, Unit] = {}
 def unit(kernel: Any, *arguments: Any) -> None:
     """Register a kernel with the types of its arguments, or with its function type."""
     if len(arguments) == 1 and isinstance(arguments[0], types.FunctionType):
-        kinds = tuple(arguments[0].signature.args)
+        kinds = arguments[0].signature  # with what it returns: so numba looks for it in the cache
     else:
         kinds = tuple(as_type(argument) for argument in arguments)
     name = _name_of(kernel)
