@@ -24,6 +24,7 @@ BINS = "core/scan/by_bins.py"
 COLLAPSED = "core/soft/collapsed.py"
 NOISE = "core/soft/noise.py"
 SWEEP = "core/soft/sweep.py"
+TARGET = "core/soft/target.py"
 
 RATIO = "tests/core/moves/test_informed.py -k test_ratio"
 CHOICES = "tests/core/moves/test_informed.py -k test_choices"
@@ -32,6 +33,7 @@ BY_BITS = "tests/core/scan/test_bits.py -k test_bits_and_rows"
 DRAWS = "tests/core/moves/test_informed.py -k test_rules_are_drawn"
 UNIT = "tests/core/moves/test_informed.py"
 SIGMA = "tests/core/soft/test_noise.py"
+EXPLICIT_RUNGS = "tests/statistical/test_tempering.py -k test_explicit_means_are_exact[0.0]"
 POSTERIOR = "tests/statistical/test_informed_posterior.py -k test_posterior"
 PRIOR = "tests/statistical/test_informed_posterior.py -k test_prior"
 RECOVERY = "tests/statistical/test_prior_recovery.py"
@@ -633,6 +635,39 @@ MUTANTS = [
         """,
         BINNED,
     ),
+    # ------------------------------------------------------------------ a power inside an integral
+    Mutant(
+        "explicit means: power outside of the integral",
+        TARGET,
+        "integrate_means",
+        "tree.sigma[0] = sigma / math.sqrt(power)",
+        "",
+        EXPLICIT_RUNGS,
+    ),
+    Mutant(
+        "explicit means: constant of a power of a normal",
+        TARGET,
+        "integrate_means",
+        "log_like + log_power_of_normal(model.data.n_rows, sigma, power)",
+        "log_like",
+        EXPLICIT_RUNGS,
+    ),
+    Mutant(
+        "explicit means: the same in the update of sigma",
+        NOISE,
+        "log_density_of_noise",
+        "log_like += log_power_of_normal(n, sigma, power)",
+        "",
+        EXPLICIT_RUNGS,
+    ),
+    Mutant(
+        "explicit means: noise of the power in the update of sigma",
+        NOISE,
+        "log_density_of_noise",
+        "sigma / math.sqrt(power) if inside else sigma",
+        "sigma",
+        EXPLICIT_RUNGS,
+    ),
     # ------------------------------------------------------------------ sigma and means
     Mutant(
         "sigma: height of the slice not drawn",
@@ -662,8 +697,8 @@ MUTANTS = [
         "sigma: power of the likelihood",
         NOISE,
         "log_density_of_noise",
-        "tempered(model.power[0], log_like)",
-        "0.0 if model.power[0] == 0.0 else log_like",
+        "tempered(power, log_like)",
+        "0.0 if power == 0.0 else log_like",
         SIGMA,
     ),
     Mutant(

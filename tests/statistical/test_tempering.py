@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hamiltree.running.run import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 from hamiltree.samplers.tempering import EVERY, TemperedChain
 
-from ..reference.exact import exact_toy
+from ..reference.exact import exact_posterior, exact_toy
 from ..reference.model import TOYS
 from ..reference.stats import compare_means, total_variation
 from ..support.configuring import configured
@@ -37,6 +38,28 @@ def test_posterior_is_exact(toy, method, h, seed):
         seed=seed,
         configuration="informed",
         replicas=3,
+    )
+    distance = total_variation(sampled.shapes, exact.shapes, level=LEVEL)
+    means = compare_means(sampled.functionals, exact.means, level=LEVEL)
+    assert distance.ok, distance
+    assert means.ok, means
+
+
+@pytest.mark.parametrize("h", [0.0, 0.1])
+def test_explicit_means_are_exact(h, seed):
+    """With a wide prior of the means, where a power inside and outside of the integral differ."""
+    toy = TOYS["regression"]()
+    toy = replace(toy, prior=replace(toy.prior, mu=(0.0, 30.0)))
+    exact = exact_posterior(toy, method="hmc-df", h=h)
+    sampled = run_toy(
+        toy,
+        method="hmc-df",
+        h=h,
+        n_draws=8_000,
+        seed=seed,
+        configuration="informed-explicit",
+        replicas=6,
+        mu_prior=(0.0, 30.0),
     )
     distance = total_variation(sampled.shapes, exact.shapes, level=LEVEL)
     means = compare_means(sampled.functionals, exact.means, level=LEVEL)

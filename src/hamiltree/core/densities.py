@@ -64,6 +64,12 @@ def log_normal(x, mean, sd):
 
 
 @kernel
+def log_power_of_normal(n, sigma, power):
+    """Log of n normal densities to a power over as many of sd sigma / sqrt(power), a constant."""
+    return 0.5 * n * ((1.0 - power) * (LOG_2PI + 2.0 * math.log(sigma)) - math.log(power))
+
+
+@kernel
 def log_inverse_gamma(x, shape, scale):
     return shape * math.log(scale) - math.lgamma(shape) - (shape + 1.0) * math.log(x) - scale / x
 

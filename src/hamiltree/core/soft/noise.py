@@ -12,11 +12,11 @@ import math
 import numpy as np
 
 from ..backend.jit import kernel
-from ..densities import log_inverse_gamma
+from ..densities import log_inverse_gamma, log_power_of_normal
 from ..sampling import tempered
 from ..tree.nodes import n_leaves
 from .collapsed import log_marginal
-from .data import COLLAPSED
+from .data import COLLAPSED, MEANS
 from .target import VALUE, evaluate
 
 WIDTH = 1.0
@@ -28,12 +28,16 @@ STEPS = 100
 def log_density_of_noise(model, work, leaves, yy, log_sigma):
     """Log posterior density of log sigma given the routing, and the log-likelihood there."""
     prior = model.leaf_prior
-    sigma = math.exp(log_sigma)
-    log_like, _ = log_marginal(prior, work, model.data.n_rows, leaves, yy, sigma)
+    sigma, n, power = math.exp(log_sigma), model.data.n_rows, model.power[0]
+    inside = model.family == MEANS and power > 0.0  # see ``target.integrate_means``
+    noise = sigma / math.sqrt(power) if inside else sigma
+    log_like, _ = log_marginal(prior, work, n, leaves, yy, noise)
     if log_like == -np.inf:
         return -np.inf, -np.inf
+    if inside:
+        log_like += log_power_of_normal(n, sigma, power)
     log_density = log_inverse_gamma(sigma, prior.sigma_shape, prior.sigma_scale) + log_sigma
-    return log_density + tempered(model.power[0], log_like), log_like
+    return log_density + (log_like if inside else tempered(power, log_like)), log_like
 
 
 @kernel

@@ -20,7 +20,7 @@ from ..tree.nodes import Tree, copy_tree, n_leaves
 from .collapsed import draw_means
 from .data import CLASSES, COLLAPSED, MEANS, Work
 from .noise import update_noise
-from .target import VALUE, Model, evaluate, likelihood, likelihood_as, log_posterior_as
+from .target import Model, likelihood, likelihood_as, log_posterior_as
 
 COLUMNS_SHARE = 0.3
 """HMC-DFI: share of moves that scan all columns, which costs more than a prior draw of weights."""
@@ -59,7 +59,7 @@ def informed_sweep(model, propose, proposals, tree, new, work, moves, log_like, 
     if family == COLLAPSED:
         log_like = update_noise(model, tree, work, rng)
     if model.family == MEANS:
-        evaluate(model, family, tree, work, VALUE)
+        likelihood_as(model, family, tree, work)  # leaves the law of the means in ``work``
         draw_means(model.leaf_prior, work, n_leaves(tree), model.power[0], work.draws, rng)
         k = 0
         for i in range(tree.n_nodes[0]):

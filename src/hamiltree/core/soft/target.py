@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from ..backend.jit import inlined, kernel
 from ..backend.records import RNG, STATE, Float1, Record, function_type
 from ..backend.units import unit
-from ..densities import log_inverse_gamma, log_normal
+from ..densities import log_inverse_gamma, log_normal, log_power_of_normal
 from ..sampling import tempered
 from ..tree.nodes import Tree
 from ..tree.priors import TreePrior, log_prior, log_threshold, log_weights
-from .data import CLASSES, MEANS, Data, LeafPrior, Work
+from .data import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work
 from .likelihoods import LIKELIHOOD, class_likelihood, number_likelihood
 from .nuts import INFO_TYPES, NutsInfo, NutsWork, first_step_size, nuts_transition
 from .parallel_likelihood import connect_parts, parallel_likelihood
@@ -97,10 +97,29 @@ def evaluate(model, family, tree, work, with_gradient):
 
 
 @kernel
+def integrate_means(model, tree, work):
+    """Log of the integral over explicit leaf means of their prior times likelihood^power.
+
+    That is not the integral of prior times likelihood, to the power: a density of normal noise to a
+    power is one of less or more noise, times a constant.
+    """
+    sigma, power = tree.sigma[0], model.power[0]
+    tree.sigma[0] = sigma / math.sqrt(power)
+    log_like = evaluate(model, COLLAPSED, tree, work, VALUE)
+    tree.sigma[0] = sigma
+    return log_like + log_power_of_normal(model.data.n_rows, sigma, power)
+
+
+@kernel
 def likelihood_as(model, family, tree, work):
-    """The same without a gradient; 0, and the data not touched, where its power is 0."""
+    """The same without a gradient; 0, and the data not touched, where its power is 0.
+
+    As COLLAPSED in the place of MEANS it is the integral that has the power inside.
+    """
     if model.power[0] == 0.0:
         return 0.0
+    if family != model.family:
+        return integrate_means(model, tree, work)
     return evaluate(model, family, tree, work, VALUE)
 
 
@@ -114,6 +133,8 @@ def likelihood(model, tree, work):
 def log_posterior_as(model, family, tree, log_like):
     """Unnormalised, with leaf means only where the family has them explicitly."""
     total = log_prior(family == MEANS, model.prior, model.leaf_prior, tree)
+    if family != model.family:
+        return total + log_like
     return total + tempered(model.power[0], log_like)
 
 
