@@ -51,6 +51,15 @@ def test_names_are_unique():
     assert len(set(names)) == len(names)
 
 
+def test_the_documented_table_names_them_and_their_files():
+    text = (ROOT / "docs" / "correctness.md").read_text("utf-8")
+    table = text.partition("| term removed | in | test that failed |\n|---|---|---|\n")[2]
+    rows = [row.split(" | ")[:2] for row in table.partition("\n\n")[0].splitlines()]
+    files = {f"| {mutant.what}": f"`{mutant.module}`" for mutant in MUTANTS}
+    assert rows
+    assert [row for row in rows if files.get(row[0]) != row[1]] == []
+
+
 def test_formatting_does_not_matter():
     assert broken("g( a,b )", "0") == SOURCE.replace("g(a,\n              b)", "(0)")
     assert broken("a-b", "a", 2, 2) == SOURCE.replace("a\n            - b", "(a)")

@@ -89,3 +89,17 @@ def test_the_state_of_another_sampler_is_refused(seed):
         restore(chain, {**state, "extra": np.zeros(1)})
     with pytest.raises(ValueError, match=r"does not fit this sampler: state\.iteration"):
         restore(chain, {**state, "state.iteration": np.zeros(1)})
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_a_chain_remembers_what_it_declares(kind, seed):
+    """Nothing is found by its type: how many threads help, for one, is none of its state."""
+    chain = sampler_of(kind, "regression").start(np.random.default_rng(seed))
+    captured = {name.partition(".")[0] for name in capture(chain)}
+    assert captured == {name for name in chain.remembers if getattr(chain, name) is not None}
+
+
+def test_attributes_that_older_checkpoints_have_are_left_alone(seed):
+    chain = sampler_of("hmc-df replicas", "regression").start(np.random.default_rng(seed))
+    restore(chain, {**capture(chain), "workers": np.array(7), "n_warmup": np.array(7)})
+    assert (chain.workers, chain.n_warmup) == (1, N_WARMUP)

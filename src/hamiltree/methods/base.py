@@ -54,7 +54,14 @@ class Problem:
 
 
 class Chain(Protocol):
-    """What the loop asks of a chain of any sampler; see also ``chain_state``."""
+    """What the loop asks of a chain of any sampler."""
+
+    @property
+    def remembers(self) -> tuple[str, ...]:
+        """Attributes that its next draws depend on, for ``chain_state``.
+
+        Records, generators, arrays, numbers, chains, and lists of these.
+        """
 
     def compile(self) -> None: ...
     def advance(self, n: int) -> list[Piece]: ...

@@ -1,7 +1,7 @@
 """What the next draws of a chain depend on, as named arrays, and back into a chain.
 
-One walk over whatever a chain is made of serves every sampler: records, rungs, the generator.
-What is taken of a record is what it declares to be state, see ``core.backend.records``.
+A chain declares which of its attributes it remembers (``Chain.remembers``), and a record which of
+its arrays are state (``core.backend.records``): one walk over these serves every sampler.
 """
 
 from __future__ import annotations
@@ -53,17 +53,15 @@ def restore(chain: Any, state: State) -> None:
         return array
 
     _visit_chain(chain, "", put, {})
-    if unknown := set(state) - used:
+    # Attributes that are not remembered are in checkpoints of before chains declared what is.
+    if unknown := {name for name in state if name not in used and not hasattr(chain, name)}:
         raise ValueError(f"the state of a chain has {min(unknown)}, which this sampler has not")
 
 
 def _visit_chain(chain: Any, prefix: str, visit: Visit, seen: dict[int, Any]) -> None:
-    for attribute, part in list(vars(chain).items()):
-        name = f"{prefix}{attribute}"
-        if isinstance(part, bool | int | float):
-            changed = type(part)(visit(name, np.array(part)).item())
-        else:
-            changed = _visit(part, name, visit, seen)
+    for attribute in chain.remembers:
+        part = getattr(chain, attribute)
+        changed = _visit(part, f"{prefix}{attribute}", visit, seen)
         if changed is not part:
             setattr(chain, attribute, changed)
 
@@ -73,6 +71,8 @@ def _visit(part: Any, name: str, visit: Visit, seen: dict[int, Any]) -> Any:
 
     ``seen``: arrays that stand in several places are visited once.
     """
+    if isinstance(part, bool | int | float):
+        return type(part)(visit(name, np.array(part)).item())
     if isinstance(part, np.ndarray):
         if id(part) not in seen:
             seen[id(part)] = (part, visit(name, part))  # holds the array, so that its id stays its
@@ -90,7 +90,7 @@ def _visit(part: Any, name: str, visit: Visit, seen: dict[int, Any]) -> Any:
     if isinstance(part, list):
         for number, item in enumerate(part):
             _visit(item, f"{name}.{number}", visit, seen)
-    if hasattr(part, "advance") and hasattr(part, "tally"):  # a chain inside a chain
+    elif part is not None:  # a chain inside a chain
         _visit_chain(part, f"{name}.", visit, seen)
     return part
 

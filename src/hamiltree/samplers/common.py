@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..core.moves.propose import ENTRIES
 from ..core.tree.priors import TreePrior, make_tree_prior
 
 if TYPE_CHECKING:
     from ..methods.base import Configuration
 
-KNOWN_MOVES = (
-    "grow",
-    "insert",
-    "change",
-    "regrow",
-    "transpose",
-    "swap",
-    "relocate",
-    "rotate",
-    "rare",
-)
+KNOWN_MOVES = tuple(ENTRIES)
 """What ``informed_moves`` can be made of."""
 
 INFORMED_MOVES = (

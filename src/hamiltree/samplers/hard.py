@@ -82,6 +82,8 @@ class HardSampler:
 class HardChain:
     """One chain: its loop, its generator, and room for draws."""
 
+    remembers = ("rng", "loop", "explorer")
+
     def __init__(self, sampler: HardSampler, rng: np.random.Generator) -> None:
         self.rng = rng
         self.sampler = sampler

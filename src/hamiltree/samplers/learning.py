@@ -51,6 +51,8 @@ class LearningRJHMC:
 class LearningChain:
     """A chain like any other, with what it learns beside its state."""
 
+    remembers = ("chain", "learning")
+
     def __init__(self, sampler: RJHMC, rng: np.random.Generator) -> None:
         settings = sampler.settings
         if sampler.n_classes and settings.method.likelihood_power not in (0.0, 1.0):

@@ -170,6 +170,8 @@ class RJHMC:
 class RJHMCChain:
     """One chain of it: its state, its generator, and room for draws."""
 
+    remembers = ("rng", "state")
+
     def __init__(self, sampler: RJHMC, rng: np.random.Generator, keep: bool = True) -> None:
         self.rng = rng
         self.plan = make_plan(sampler, keep)

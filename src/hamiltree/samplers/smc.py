@@ -103,6 +103,8 @@ class SMC:
 class SMCChain:
     """One island: its particles, the nodes they share, and its generator."""
 
+    remembers = ("rng", "island", "finished")
+
     def __init__(self, sampler: SMC, rng: np.random.Generator) -> None:
         self.rng = rng
         self.plan = sampler.plan

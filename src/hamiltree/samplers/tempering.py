@@ -59,6 +59,8 @@ class Tempered:
 class TemperedChain:
     """A chain like any other, with rungs inside."""
 
+    remembers = ("rng", "rungs", "log_distance", "exchanges")
+
     def __init__(self, sampler: RJHMC, rng: np.random.Generator, n_rungs: int) -> None:
         self.rng = rng
         self.rungs = [

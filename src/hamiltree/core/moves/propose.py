@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backend.jit import kernel
+from ..backend.jit import inlined, kernel
 from ..backend.records import RNG, function_type
 from ..backend.units import unit
 from ..scan.proposals import Proposals
@@ -18,18 +18,22 @@ from .rotate import rotate
 from .swap import swap
 from .transpose import transpose_informed
 
-GROW, PRUNE, INSERT, DELETE, CHANGE, REGROW, TRANSPOSE, SWAP, RELOCATE, ROTATE = range(10)
-NAMES = (
-    "grow",
-    "prune",
-    "insert",
-    "delete",
-    "change",
-    "regrow",
-    "transpose",
-    "swap",
-    "relocate",
-    "rotate",
+MOVES = {
+    "grow": grow_informed,
+    "prune": prune_informed,
+    "insert": insert_informed,
+    "delete": delete_informed,
+    "change": change_informed,
+    "regrow": regrow_informed,
+    "transpose": transpose_informed,
+    "swap": swap,
+    "relocate": relocate_informed,
+    "rotate": rotate,
+}
+"""By name. The number of a move is its place here; prune and delete follow what they undo."""
+NAMES = tuple(MOVES)
+GROW, INSERT, REGROW, TRANSPOSE, RELOCATE = (
+    NAMES.index(name) for name in ("grow", "insert", "regrow", "transpose", "relocate")
 )
 RARE = len(NAMES)
 """In a sweep: with even odds none, or one of the moves that take several scans."""
@@ -56,30 +60,33 @@ def move_of(entry, rng):
     return entry
 
 
+@inlined
+def _impossible(proposals, tree, new, move, mode, rng):
+    return -np.inf
+
+
+def _by_number(moves, number=0):
+    """A kernel that calls the move of a number; compiled code cannot index functions."""
+    if number == len(moves):
+        return _impossible
+    propose, propose_later = moves[number], _by_number(moves, number + 1)
+
+    @inlined
+    def propose_this_or_later(proposals, tree, new, move, mode, rng):
+        if move == number:
+            return propose(proposals, tree, new, mode, rng)
+        return propose_later(proposals, tree, new, move, mode, rng)
+
+    return propose_this_or_later
+
+
+_propose = _by_number(tuple(MOVES.values()))
+
+
 @kernel
 def propose_informed(proposals, tree, new, move, mode, rng):
     """Edit ``new``, a copy of ``tree``, by a move; log q(back) - log q(forth)."""
-    if move == GROW:
-        return grow_informed(proposals, tree, new, mode, rng)
-    if move == PRUNE:
-        return prune_informed(proposals, tree, new, mode, rng)
-    if move == INSERT:
-        return insert_informed(proposals, tree, new, mode, rng)
-    if move == DELETE:
-        return delete_informed(proposals, tree, new, mode, rng)
-    if move == CHANGE:
-        return change_informed(proposals, tree, new, mode, rng)
-    if move == REGROW:
-        return regrow_informed(proposals, tree, new, mode, rng)
-    if move == TRANSPOSE:
-        return transpose_informed(proposals, tree, new, mode, rng)
-    if move == SWAP:
-        return swap(proposals, tree, new, mode, rng)
-    if move == ROTATE:
-        return rotate(proposals, tree, new, mode, rng)
-    if move == RELOCATE:
-        return relocate_informed(proposals, tree, new, mode, rng)
-    return -np.inf
+    return _propose(proposals, tree, new, move, mode, rng)
 
 
 unit(propose_informed, PROPOSE)
