@@ -33,7 +33,6 @@ BY_BITS = "tests/core/scan/test_bits.py -k test_bits_and_rows"
 DRAWS = "tests/core/moves/test_informed.py -k test_rules_are_drawn"
 UNIT = "tests/core/moves/test_informed.py"
 SIGMA = "tests/core/soft/test_noise.py"
-EXPLICIT_RUNGS = "tests/statistical/test_tempering.py -k test_explicit_means_are_exact[0.0]"
 POSTERIOR = "tests/statistical/test_informed_posterior.py -k test_posterior"
 PRIOR = "tests/statistical/test_informed_posterior.py -k test_prior"
 RECOVERY = "tests/statistical/test_prior_recovery.py"
@@ -642,7 +641,7 @@ MUTANTS = [
         "integrate_means",
         "tree.sigma[0] = sigma / math.sqrt(power)",
         "",
-        EXPLICIT_RUNGS,
+        SIGMA,
     ),
     Mutant(
         "explicit means: constant of a power of a normal",
@@ -650,7 +649,7 @@ MUTANTS = [
         "integrate_means",
         "log_like + log_power_of_normal(model.data.n_rows, sigma, power)",
         "log_like",
-        EXPLICIT_RUNGS,
+        SIGMA,
     ),
     Mutant(
         "explicit means: the same in the update of sigma",
@@ -658,7 +657,7 @@ MUTANTS = [
         "log_density_of_noise",
         "log_like += log_power_of_normal(n, sigma, power)",
         "",
-        EXPLICIT_RUNGS,
+        SIGMA,
     ),
     Mutant(
         "explicit means: noise of the power in the update of sigma",
@@ -666,7 +665,7 @@ MUTANTS = [
         "log_density_of_noise",
         "sigma / math.sqrt(power) if inside else sigma",
         "sigma",
-        EXPLICIT_RUNGS,
+        SIGMA,
     ),
     # ------------------------------------------------------------------ sigma and means
     Mutant(

@@ -8,9 +8,15 @@ from scipy import stats
 from scipy.integrate import cumulative_trapezoid
 
 from hamiltree.core.soft.collapsed import draw_means
-from hamiltree.core.soft.data import COLLAPSED
+from hamiltree.core.soft.data import COLLAPSED, MEANS
 from hamiltree.core.soft.noise import update_noise
-from hamiltree.core.soft.target import VALUE, evaluate, likelihood
+from hamiltree.core.soft.target import (
+    VALUE,
+    evaluate,
+    likelihood,
+    likelihood_as,
+    log_posterior_as,
+)
 
 from ...reference.model import leaves, log_likelihood_collapsed, log_prior_sigma, phi
 from ...support.core_trees import PRIOR, random_model, random_tree, to_reference
@@ -29,13 +35,20 @@ def setting(rng, h, power, n_splits=3, oblique=False):
 
 
 def conditional_of_log_sigma(tree, X, y, h, power):
-    """Distribution function of log sigma given the tree, by the trapezoid rule."""
-    log_sigma = np.linspace(-5.0, 9.0, 1000)
+    """Distribution function of log sigma given the tree."""
     reference = to_reference(tree)
+
+    def log_like(s):
+        return power * log_likelihood_collapsed(reference, X, y, s, h, PRIOR) if power else 0.0
+
+    return law_of_log_sigma(log_like)
+
+
+def law_of_log_sigma(log_like):
+    """Distribution function of log sigma by the trapezoid rule."""
+    log_sigma = np.linspace(-5.0, 9.0, 1000)
     log_density = [
-        log_prior_sigma(s, PRIOR)
-        + np.log(s)  # the density is by log sigma
-        + (power * log_likelihood_collapsed(reference, X, y, s, h, PRIOR) if power else 0.0)
+        log_prior_sigma(s, PRIOR) + np.log(s) + log_like(s)  # the density is by log sigma
         for s in np.exp(log_sigma)
     ]
     density = np.exp(np.array(log_density) - np.max(log_density))
@@ -117,3 +130,56 @@ def test_means_without_the_likelihood_have_their_prior(rng):
     for row in out:
         draw_means(model.leaf_prior, work, len(row), model.power[0], row, rng)
     assert stats.kstest(out.ravel(), stats.norm(*PRIOR.mu).cdf).pvalue > LEVEL
+
+
+# ------------------------------------------------------------------ explicit means, integrated out
+
+
+def explicit_setting(rng, h, power):
+    """With room for both families, as a sampler has."""
+    tree, model, work, X, y = setting(rng, h, power)
+    return tree, model._replace(family=MEANS), work, X, y
+
+
+def law_of_means(weights, y, sigma, power):
+    """Log of the integral of prior times likelihood^power over the means; their mean, precision.
+
+    The integrand is a normal density but for its height, so its top and its curvature say it all.
+    """
+    mean, sd = PRIOR.mu
+    precision = power * weights.T @ weights / sigma**2 + np.eye(weights.shape[1]) / sd**2
+    top = np.linalg.solve(precision, power * weights.T @ y / sigma**2 + mean / sd**2)
+    height = power * stats.norm.logpdf(y, weights @ top, sigma).sum()
+    height += stats.norm.logpdf(top, mean, sd).sum()
+    log_det = np.linalg.slogdet(precision / (2.0 * np.pi))[1]
+    return height - 0.5 * log_det, top, precision
+
+
+@pytest.mark.parametrize("power", [1.0, 0.3, 2.0])
+@pytest.mark.parametrize("h", [0.1, 0.0])
+def test_the_power_is_inside_the_integral_over_the_means(h, power, rng):
+    tree, model, work, X, y = explicit_setting(rng, h, power)
+    sigma = float(tree.sigma[0])
+    expected, top, precision = law_of_means(phi(to_reference(tree), X, h), y, sigma, power)
+    log_like = likelihood_as(model, COLLAPSED, tree, work)
+    assert log_like == pytest.approx(expected, rel=1e-9)
+    assert tree.sigma[0] == sigma
+    with_prior = log_posterior_as(model, COLLAPSED, tree, log_like)
+    assert with_prior - log_posterior_as(model, COLLAPSED, tree, 0.0) == pytest.approx(log_like)
+    out = np.zeros((2000, len(top)))
+    for row in out:
+        draw_means(model.leaf_prior, work, len(row), power, row, rng)
+    standard = (out - top) @ np.linalg.cholesky(precision)
+    assert stats.kstest(standard.ravel(), "norm").pvalue > LEVEL
+
+
+@pytest.mark.parametrize("power", [1.0, 0.3, 0.0])
+def test_sigma_has_its_conditional_with_explicit_means(power, rng):
+    tree, model, work, X, y = explicit_setting(rng, 0.1, power)
+    weights = phi(to_reference(tree), X, 0.1)
+    cdf = law_of_log_sigma(lambda s: law_of_means(weights, y, s, power)[0] if power else 0.0)
+    kept = []
+    for _ in range(2500):
+        update_noise(model, tree, work, rng)
+        kept.append(float(tree.sigma[0]))
+    assert stats.kstest(cdf(np.array(kept[100::4])), "uniform").pvalue > LEVEL
