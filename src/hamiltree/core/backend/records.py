@@ -17,7 +17,7 @@ made: a number is one word, an array its address and its shape, a record its add
 the memory, so that compiled code counts no references, and nothing has to be compiled to make one.
 All of it stands on numba's extension interface. Named tuples would be taken apart at every call,
 which took minutes to compile; ``numba.experimental.structref`` counts references at every call and
-every access to a record inside a record (CHANGELOG has the measurements).
+every access to a record inside a record (docs/benchmarks.md has the measurements).
 """
 
 from __future__ import annotations
