@@ -311,7 +311,7 @@ _Class = TypeVar("_Class", bound=type[Method])
 
 
 def described(cls: _Class) -> _Class:
-    """Complete the docstring of a method: its ``{parameters}``, and its ``{defaults}``."""
+    """Complete the docstring of a method by its parameters, and by its defaults."""
 
     def listed(defaults: Defaults) -> str:
         known = [(f.name, getattr(defaults, f.name)) for f in fields(defaults)]
@@ -324,7 +324,11 @@ def described(cls: _Class) -> _Class:
     )
     if cls.unused:
         text += f" The method does not use {', '.join(cls.unused)}."
-    cls.__doc__ = (cls.__doc__ or "").replace("    {defaults}", "\n".join(wrapped(text, 4)))
+    notes = "\n".join(wrapped(text, 4))
+    cls.__doc__ = (
+        f"{(cls.__doc__ or '').rstrip()}\n\n    Parameters\n    ----------\n    {{parameters}}\n\n"
+        f"    Notes\n    -----\n{notes}\n    "
+    )
     return documented(cls)
 
 

@@ -28,16 +28,7 @@ from .parameters import one_of, parameter, whole
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CGM(Method):
-    """CGM (Chipman, George and McCulloch 1998): hard splits, by informed or by their own moves.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Notes
-    -----
-    {defaults}
-    """
+    """CGM (Chipman, George and McCulloch 1998): hard splits, by informed or by their own moves."""
 
     name: ClassVar[str] = "cgm"
     conjugate_leaves: ClassVar[bool] = True

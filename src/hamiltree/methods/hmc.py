@@ -244,14 +244,7 @@ class HMC(Method):
 class HMCDF(HMC):
     """HMC-DF: soft splits on one feature each. The default method.
 
-    Parameters
-    ----------
-    {parameters}
-
-    Notes
-    -----
-    {defaults}
-    For regression, h is "learn" instead, unless it is set or the fields do not allow it.
+    For regression, the default of h is "learn", where the other fields allow it.
     """
 
     name: ClassVar[str] = "hmc-df"
@@ -279,16 +272,7 @@ class HMCDF(HMC):
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
 class HMCDFI(HMC):
-    """HMC-DFI: soft splits, each on a weighted sum of all features.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Notes
-    -----
-    {defaults}
-    """
+    """HMC-DFI: soft splits, each on a weighted sum of all features."""
 
     name: ClassVar[str] = "hmc-dfi"
     oblique: ClassVar[bool] = True

@@ -27,14 +27,6 @@ class SMC(Method):
     """SMC (Lakshminarayanan, Roy and Teh 2013): hard splits, trees grown by weighted particles.
 
     A chain is an island of particles here, and a draw is a particle.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Notes
-    -----
-    {defaults}
     """
 
     name: ClassVar[str] = "smc"

@@ -29,16 +29,7 @@ PINBALL = (
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
 class WU(Method):
-    """WU (Wu, Tjelmeland and West 2007): hard splits, the pinball prior, a restructuring move.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Notes
-    -----
-    {defaults}
-    """
+    """WU (Wu, Tjelmeland and West 2007): hard splits, the pinball prior, a restructuring move."""
 
     name: ClassVar[str] = "wu"
     conjugate_leaves: ClassVar[bool] = True
