@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --editable .
 
 .PHONY: help demo docs test test-long test-mutations test-numpyro coverage lint hooks review dist-check \
-	bench bench-mixing bench-scale clean
+	bench bench-calibration bench-mixing bench-scale clean
 
 help:
 	@echo "make demo       fit on real data and look at the result"
@@ -22,6 +22,7 @@ help:
 	@echo "make dist-check build wheel and source distribution, install each, run the demo (5 minutes)"
 	@echo "make bench      the measurements quoted in the README"
 	@echo "make bench-mixing    how soon ten chains agree, beside other samplers (25 minutes)"
+	@echo "make bench-calibration  coverage and log scores on 20 data sets, beside other models (30 minutes)"
 	@echo "make bench-scale     seconds and memory up to a million rows (20 minutes)"
 	@echo "make clean      remove the environment and everything made here"
 
@@ -50,12 +51,16 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.pip
 demo: $(VENV)/.user
 	$(BIN)/hamiltree demo
 
+# All kernels are compiled before the tests' processes start, which would each compile them.
+# With SCIPY_ARRAY_API two of scikit-learn's checks run that are skipped without it.
+PYTEST := $(BIN)/python -m hamiltree compile && \
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not long"
+
 test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src
-	# With SCIPY_ARRAY_API two of scikit-learn's checks run that are skipped without it.
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not long"
+	$(PYTEST)
 
 test-long: $(VENV)/.dev
 	$(BIN)/python -m pytest -m long
@@ -72,7 +77,7 @@ docs: $(VENV)/.dev
 	@echo "open build/docs/index.html"
 
 coverage: $(VENV)/.dev
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not long" --cov --cov-report=term --cov-report=html
+	$(PYTEST) --cov --cov-report=term --cov-report=html
 
 lint: $(VENV)/.dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pre-commit run --all-files
@@ -95,11 +100,17 @@ bench-mixing: $(VENV)/.dev
 	$(INSTALL) --group dev --group bench
 	$(BIN)/python -m benchmarks mixing cgm20
 
+bench-calibration:
+	$(PYTHON) -m venv $(VENV)-calibration
+	$(VENV)-calibration/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(VENV)-calibration/bin/python -m pip install --quiet --editable . --group calibration
+	$(VENV)-calibration/bin/python -m benchmarks calibration
+
 bench-scale: $(VENV)/.dev
 	$(INSTALL) --group dev --group bench
 	$(BIN)/python -m benchmarks scale
 
 clean:
-	rm -rf $(VENV) .nox build dist demo-output bench-output paper-output
+	rm -rf $(VENV) $(VENV)-calibration .nox build dist demo-output bench-output paper-output
 	rm -rf .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .rumdl_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

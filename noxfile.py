@@ -38,6 +38,12 @@ def oldest(package: str) -> str:
     raise ValueError(f"pyproject.toml has no lower bound on {package}")
 
 
+def run_tests(session: nox.Session) -> None:
+    """All kernels first, which otherwise each of the tests' processes would compile."""
+    session.run("python", "-m", "hamiltree", "compile")
+    session.run("pytest", *(session.posargs or FAST), env=ENVIRONMENT)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Everything in .pre-commit-config.yaml, types included."""
@@ -49,7 +55,7 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests without those marked long; arguments after -- go to pytest."""
     install(session, "test", "docs")
-    session.run("pytest", *(session.posargs or FAST), env=ENVIRONMENT)
+    run_tests(session)
 
 
 @nox.session(default=False)
@@ -58,7 +64,7 @@ def numba(session: nox.Session, version: str) -> None:
     """The tests with the oldest and the newest numba that pyproject.toml allows."""
     install(session, "test", "docs", also=(oldest("numba"),) if version == "oldest" else ())
     session.run("python", "-c", "import numba; print('numba', numba.__version__)")
-    session.run("pytest", *(session.posargs or FAST), env=ENVIRONMENT)
+    run_tests(session)
 
 
 @nox.session

@@ -12,10 +12,14 @@ from rich.table import Table
 
 NAMES = ("gradient", "fit_time", "startup", "proposals", "after_fit")
 ON_REQUEST = (
+    "calibration",
     "checkpoint",
     "mixing",
     "trajectories",
     "cgm20",
+    "cgm98",
+    "evidence",
+    "ladder",
     "defaults",
     "scale",
     "one_chain",

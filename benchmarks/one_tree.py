@@ -81,11 +81,12 @@ def _sample(
     kept: int,
     every: int,
 ) -> Any:
-    from stochtree import BARTModel
+    from stochtree import BARTModel, OutcomeModel
 
     general: dict[str, Any] = {"num_threads": 1, "keep_every": every, "random_seed": seed}
     if not is_regression(split.name):
-        general |= {"sample_sigma2_global": False, "probit_outcome_model": True}
+        probit = OutcomeModel(outcome="binary", link="probit")
+        general |= {"sample_sigma2_global": False, "outcome_model": probit}
     model = BARTModel()
     model.sample(
         X_train=split.X,

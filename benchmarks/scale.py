@@ -196,9 +196,11 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
             size=np.tile(size, n),
             feature=rng.integers(FEATURES, size=7 * n, dtype=np.int32),
             threshold=rng.random(7 * n),
+            levels=np.zeros(7 * n, np.uint64),
             weights=np.zeros((7 * n, 0)),
             leaf=rng.random((8 * n, classes)),
             h=np.zeros((n, 0)),
+            rungs=np.zeros((n, 0)),
             scalars=scalars,
         )
 

@@ -23,6 +23,7 @@ from .support.examples import ROOT, pages, run_page
 
 DOCS = ROOT / "docs"
 DIRECTIVE = re.compile(r"^\.\. auto\w+:: ([\w.]+)", re.MULTILINE)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -105,15 +106,17 @@ def test_pages_name_all_there_is(page, names):
 # ------------------------------------------------------------------ links and the build
 
 
-@pytest.mark.parametrize(
-    "page",
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))],
-    ids=lambda p: p.name,
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for target in LINK.findall(page.read_text("utf-8")):
         if not target.startswith(("http://", "https://", "#")):
             assert (page.parent / target.partition("#")[0]).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_are_named_exist(page):
+    for name in re.findall(r"`((?:\w+/)+\w+\.\w+)`", page.read_text("utf-8")):
+        assert any((folder / name).exists() for folder in (ROOT, ROOT / "src" / "hamiltree")), name
 
 
 def test_every_page_is_in_the_index():

@@ -1,4 +1,4 @@
-"""What pyproject.toml declares is what the package needs, and no more."""
+"""What pyproject.toml declares is what the package needs, and files that can be read."""
 
 from __future__ import annotations
 
@@ -82,3 +82,15 @@ def test_the_workflow_tests_every_python_that_is_claimed():
     tested = re.search(r"^ +python: \[(.*)\]$", workflow.read_text("utf-8"), re.MULTILINE)
     assert tested
     assert re.findall(r"[\d.]+", tested[1]) == claimed
+
+
+def test_no_source_file_is_too_long_to_read_in_one_sitting():
+    sources = [
+        path
+        for folder in ("benchmarks", "src", "tests")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".js", ".css", ".cpp", ".h")
+    ]
+    assert len(sources) > 100
+    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in sources}
+    assert [path for path, length in lengths.items() if length > 400] == []

@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from hamiltree import BayesianTreeRegressor
-from hamiltree.core.scan.proposals import draw_threshold_by_scan
+from hamiltree.core.scan.proposals import draw_in_column_by_scan
 from hamiltree.core.scan.rows import NEW_LEAF
 from hamiltree.datasets import make_cgm
 from hamiltree.methods import HMCDF
@@ -180,7 +180,7 @@ def draw_scan() -> None:
     tree.n_nodes[0], tree.size[0], tree.feature[0] = 1, 1, column
     tree.parent[0], tree.depth[0] = -1, 0
     rng = np.random.default_rng(0)
-    draw_threshold_by_scan(proposals, tree, np.int64(0), NEW_LEAF, NEW_LEAF, rng)
+    draw_in_column_by_scan(proposals, tree, np.int64(0), NEW_LEAF, NEW_LEAF, rng)
     work = proposals.scan.cells
     cells = int(np.argmax(work.high == 1.0)) + 1
     edges = np.append(work.low[:cells], 1.0)

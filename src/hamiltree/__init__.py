@@ -1,8 +1,15 @@
 """Bayesian decision trees by Hamiltonian Monte Carlo, as scikit-learn estimators."""
 
-from .estimators import BayesianTreeClassifier, BayesianTreeRegressor
-from .posterior import Posterior
+from .estimators import BayesianTreeClassifier, BayesianTreeRegressor, load
+from .posterior import Posterior, compare
 
 __version__ = "0.1.0"
 
-__all__ = ["BayesianTreeClassifier", "BayesianTreeRegressor", "Posterior", "__version__"]
+__all__ = [
+    "BayesianTreeClassifier",
+    "BayesianTreeRegressor",
+    "Posterior",
+    "__version__",
+    "compare",
+    "load",
+]

@@ -18,6 +18,7 @@ from hamiltree.datasets import (
     load_bcw,
     load_paper_split,
     make_cgm,
+    make_cgm98,
     make_wu,
     raisin,
     wu_mean,
@@ -236,3 +237,14 @@ def test_raisin_is_downloaded_with_its_checksum(tmp_path, monkeypatch):
     assert len(fetch_raisin().target) == 900
     assert asked["url"].endswith("/850/raisin.zip")
     assert asked["sha256"] == raisin.SHA256
+
+
+def test_the_tree_of_1998_and_its_published_rows():
+    data = make_cgm98(random_state=34647)
+    assert list(data.data["v2"][:4]) == ["d", "a", "c", "a"]
+    np.testing.assert_allclose(data.data["v1"][:4], [6.5, 4.5, 1.5, 4.5])
+    np.testing.assert_allclose(data.target[:2], [-0.8662549618328805, 9.845381908337774])
+    assert sorted(set(data.mean)) == [1.0, 2.0, 5.0, 8.0]
+    assert abs(np.std(data.target - data.mean) - 2.0) < 0.3
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        make_cgm98(0)

@@ -73,7 +73,7 @@ def test_rows_go_at_predict_where_they_went_at_fit(h, rng, tmp_path):
 
 
 def test_memory_of_a_fit(rng):
-    """What is allocated beside X and y: the columns, a byte a value, and little a row."""
+    """What is allocated beside X and y: the columns, one byte per value, and little a row."""
     n, p = 300_000, 20
     X = rng.random((n, p))
     y = (X[:, 0] > 0.5) + 0.1 * rng.normal(size=n)

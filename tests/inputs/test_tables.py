@@ -6,8 +6,8 @@ import numpy as np
 import pandas
 import pytest
 
-from hamiltree.inputs.encoding import Encoding, TrainingTable, encoding_of, learn_encoding
-from hamiltree.inputs.tables import TableError, detect_task, labels, read_table, refuse_missing
+from hamiltree.inputs.encoding import Column, Encoding, TrainingTable, encoding_of, learn_encoding
+from hamiltree.inputs.tables import TableError, detect_task, labels, read_table, refuse_infinite
 
 from ..support.fake_draws import fake_posterior
 
@@ -97,16 +97,18 @@ def test_row_numbers_without_a_name_are_left_out(table):
     assert frame.attrs["unnamed_columns"] == 1
 
 
-def test_missing_values_are_named_and_counted(table):
+def test_missing_cells(table):
     frame = read_table(table("a,b,c\n1,,x\nNA,2,y\n3,?,\n"), missing=["?"])
-    with pytest.raises(TableError, match=r"3 of 3 rows, in 'a' \(1\), 'b' \(2\), 'c' \(1\)\. Do"):
-        refuse_missing(frame, advice="Do something.")
+    assert frame.isna().to_numpy().tolist() == [[0, 1, 0], [1, 0, 0], [0, 1, 1]]
+    encoding = learn_encoding(frame, "c")
+    assert [column.kind for column in encoding.columns] == ["number", "number"]
+    assert encoding.encode(frame).isna().to_numpy().tolist() == [[0, 1], [1, 0], [0, 1]]
     assert read_table(table("a\nNone\nx\n"))["a"].tolist() == ["None", "x"]
 
 
 def test_infinity_is_refused(table):
     with pytest.raises(TableError, match=r"infinite values in 'a' \(2\)"):
-        refuse_missing(read_table(table("a\n1\ninf\n-inf\n")), advice="")
+        refuse_infinite(read_table(table("a\n1\ninf\n-inf\n")))
 
 
 def test_decimal_commas_have_to_be_said(table):
@@ -148,7 +150,7 @@ def test_large_whole_numbers_keep_every_digit(table):
     with pytest.raises(TableError, match=r"cannot tell apart.*--drop 'id'.*--categorical 'id'"):
         learn_encoding(frame, "y")
     encoding = learn_encoding(frame, "y", categorical=["id"])
-    assert encoding.encode(frame).to_numpy().tolist() == np.eye(4).tolist()
+    assert encoding.encode(frame)["id"].tolist() == frame["id"].tolist()
 
 
 def test_large_whole_numbers_far_apart_are_numbers(table):
@@ -180,26 +182,36 @@ def frame_of(**columns: list) -> pandas.DataFrame:
     return made.astype({name: object for name in made if made[name].dtype.kind not in "f"})
 
 
-def test_categories_become_columns():
+def test_categories_stay_what_they_are():
     frame = frame_of(site=["b", "a", "c"], sex=["m", "f", "f"], size=[1.0, 2.0, 3.0], y=list("uvu"))
     encoding = learn_encoding(frame, "y")
     encoded = encoding.encode(frame)
-    assert list(encoded) == ["site=a", "site=b", "site=c", "sex=m", "size"]
-    assert encoded.to_numpy().tolist() == [[0, 1, 0, 1, 1], [1, 0, 0, 0, 2], [0, 0, 1, 0, 3]]
-    assert encoding.columns[0].describe() == "one-hot, a column each: a, b, c"
-    assert encoding.columns[1].describe() == "two categories: m = 1, f = 0"
+    assert list(encoded) == ["site", "sex", "size"]
+    assert encoded.to_numpy().tolist() == [["b", "m", 1.0], ["a", "f", 2.0], ["c", "f", 3.0]]
+    assert encoding.columns[0].describe() == "category: a, b, c"
     assert encoding.columns[2].describe() == "as it is"
+
+
+def test_files_of_version_0_1_have_columns_of_0_and_1():
+    site = Column("site", "one-hot", ("a", "b", "c"))
+    sex = Column("sex", "one-hot", ("f", "m"))
+    assert site.describe() == "one-hot, a column each: a, b, c"
+    assert sex.describe() == "two categories: m = 1, f = 0"
+    encoded = Encoding((site, sex)).encode(frame_of(site=["b", "z"], sex=["m", None]))
+    assert list(encoded) == ["site=a", "site=b", "site=c", "sex=m"]
+    np.testing.assert_array_equal(encoded.to_numpy(), [[0, 1, 0, 1], [np.nan] * 4])
 
 
 def test_a_text_that_never_changes_is_described():
     frame = frame_of(site=["a", "a"], y=[1.0, 2.0])
-    assert learn_encoding(frame, "y").columns[0].describe() == "one-hot, a column each: a"
+    assert learn_encoding(frame, "y").columns[0].describe() == "category: a"
 
 
 def test_an_order_becomes_ranks():
     frame = frame_of(grade=["mid", "low", "high"], y=[1.0, 2.0, 3.0])
     encoding = learn_encoding(frame, "y", ordinal={"grade": ["low", "mid", "high"]})
-    assert encoding.encode(frame)["grade"].tolist() == [1, 0, 2]
+    assert encoding.encode(frame)["grade"].cat.codes.tolist() == [1, 0, 2]
+    assert encoding.encode(frame)["grade"].cat.ordered
     assert encoding.columns[0].describe() == "ordinal: low = 0, mid = 1, high = 2"
     with pytest.raises(TableError, match=r"leaves out 'mid' \(1 row\)"):
         learn_encoding(frame, "y", ordinal={"grade": ["low", "high"]})
@@ -210,17 +222,17 @@ def test_an_order_becomes_ranks():
 def test_codes_can_be_categories():
     frame = frame_of(code=[1.0, 2.0, 3.0], y=[1.0, 2.0, 3.0])
     encoding = learn_encoding(frame, "y", categorical=["code"])
-    assert encoding.outputs == ("code=1", "code=2", "code=3")
-    assert encoding.encode(frame_of(code=["2", "1"])).to_numpy().tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert encoding.outputs == ("code",)
+    assert encoding.encode(frame_of(code=["2", "1"]))["code"].tolist() == ["2", "1"]
+    assert encoding.encode(frame_of(code=[2.0, 1.0]))["code"].tolist() == ["2", "1"]
 
 
 @pytest.mark.parametrize(
     ("columns", "complaint"),
     [
         ({"x": ["1", "2", "?", "?"]}, r"holds numbers, but also '\?' \(2 rows\)"),
-        ({"x": [f"p{i}" for i in range(30)]}, r"30 different texts in 30 rows.*--drop 'x'"),
+        ({"x": [f"p{i}" for i in range(70)]}, r"70 different texts in 70 rows.*--drop 'x'"),
         ({}, "no column beside the target"),
-        ({"a": ["x", "y", "z"], "a=x": [1.0, 2.0, 3.0]}, "share names, rename: a=x"),
     ],
 )
 def test_columns_that_cannot_be_used_are_refused(columns, complaint):
@@ -234,18 +246,15 @@ def test_new_rows_are_encoded_alike_in_any_order():
     encoding = Encoding.from_dict(learn_encoding(frame, "y").to_dict())
     assert encoding == learn_encoding(frame, "y")
     new = frame_of(extra=[9.0], size=[7.0], site=["c"])
-    assert encoding.encode(new).iloc[0].to_dict() == {
-        "site=a": 0, "site=b": 0, "site=c": 1, "size": 7,
-    }  # fmt: skip
+    assert encoding.encode(new).iloc[0].to_dict() == {"site": "c", "size": 7}
 
 
 @pytest.mark.parametrize(
     ("columns", "complaint"),
     [
         ({"size": [1.0], "sit": ["a"]}, "lacks 'site' \\(did you mean 'sit'"),
-        ({"size": [1.0], "site": ["z"]}, r"never saw: 'z' \(1 row\); it knows a, b, c"),
         ({"size": ["big"], "site": ["a"]}, r"'size' should hold numbers, not 'big' \(1 row\)"),
-        ({"size": [np.nan], "site": ["a"]}, r"missing values in 1 of 1 rows, in 'size' \(1\)"),
+        ({"size": [np.inf], "site": ["a"]}, r"infinite values in 'size' \(1\)"),
     ],
 )
 def test_new_rows_that_do_not_fit_are_refused(columns, complaint):

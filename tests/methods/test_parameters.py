@@ -27,7 +27,7 @@ SHORT = {"n_chains": 2, "n_warmup": 20, "n_draws": 10, "random_state": 0}
 LEFT = {
     "method", "preset", "h", "alpha_split", "beta_split", "max_leaves", "n_chains", "n_warmup",
     "n_draws", "target_rhat", "max_draws", "warm_start", "checkpoint", "checkpoint_seconds",
-    "dtype", "n_jobs", "random_state", "progress",
+    "dtype", "n_jobs", "random_state", "progress", "categorical_features",
 }  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def test_every_field_is_documented_once_in_its_class(cls):
 
 @pytest.mark.parametrize("estimator", [BayesianTreeClassifier, BayesianTreeRegressor])
 def test_the_estimators_keep_what_methods_share(estimator):
-    own = LEFT | ({"standardize"} if estimator is BayesianTreeRegressor else set())
+    own = LEFT | {"standardize" if estimator is BayesianTreeRegressor else "class_weight"}
     assert set(estimator().get_params()) == own
     for name in own:
         assert f"    {name} : " in estimator.__doc__
@@ -137,7 +137,7 @@ def test_paper_is_the_preset(name, regression):
 def test_shared_values_are_the_estimators_or_the_methods():
     assert HMCDF().configured().h == 0.01
     assert HMCDF().configured(regression=True).h == "learn"
-    assert HMCDF(replicas=2).configured(regression=True).h == 0.01
+    assert HMCDF(replicas=2).configured(regression=True).h == "learn"
     assert HMCDF(moves="prior").configured(regression=True).h == 0.01
     assert HMCDFI().configured(regression=True).h == 0.01
     assert HMCDF().configured(regression=True, h=0.02).h == 0.02
@@ -228,8 +228,8 @@ def test_nested_parameters():
     assert paper.method == HMCDF.paper(adapt_steps=6)
     switched = BayesianTreeClassifier().set_params(method="wu", method__triples=2)
     assert switched.method == WU(triples=2)
-    with pytest.raises(ValueError, match="'replicas' is not a parameter of CGM"):
-        model.set_params(method__replicas=6)
+    with pytest.raises(ValueError, match="'leaf_means' is not a parameter of CGM"):
+        model.set_params(method__leaf_means="explicit")
     inside = make_pipeline(StandardScaler(), BayesianTreeClassifier())
     inside.set_params(bayesiantreeclassifier__method__replicas=2)
     assert inside[-1].method.replicas == 2

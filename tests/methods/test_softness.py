@@ -271,7 +271,6 @@ def test_the_prior_matters():
         ({"h": [0.1] * 5, "method": "hmc-dfi"}, "must be one number"),
         ({"h": "learn", "preset": "paper"}, 'preset="paper"'),
         ({"h": "learn", "moves": "prior"}, 'moves="informed"'),
-        ({"h": "learn", "replicas": 3}, "replicas=1"),
         ({"h": "learn", "h_prior": (0.0, 1.0)}, "median of h between 0.0001 and 0.5"),
         ({"h": "learn", "h_prior": (0.1, 0.0)}, "positive sd"),
         ({"h": "learn", "h_prior": (0.1,)}, "h_prior must be"),

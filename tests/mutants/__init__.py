@@ -6,12 +6,32 @@ other modules list them, and ``make test-mutations`` runs them all.
 
 from __future__ import annotations
 
-from . import hard, informed, learned, smc, soft
+from . import (
+    chains,
+    growing,
+    hard,
+    labels,
+    ladder,
+    learned,
+    means,
+    rearranging,
+    scan,
+    smc,
+    soft,
+    tables,
+)
 
 MUTANTS = [
     *soft.MUTANTS,
-    *informed.MUTANTS,
+    *growing.MUTANTS,
+    *rearranging.MUTANTS,
+    *scan.MUTANTS,
+    *means.MUTANTS,
+    *chains.MUTANTS,
+    *labels.MUTANTS,
     *learned.MUTANTS,
     *hard.MUTANTS,
     *smc.MUTANTS,
+    *ladder.MUTANTS,
+    *tables.MUTANTS,
 ]

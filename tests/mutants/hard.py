@@ -125,8 +125,8 @@ MUTANTS = [
         "WU grow: density of the drawn rule without its normalisation",
         "core/hard/rules.py",
         "draw_rule_at",
-        "return f, threshold, log_feature - math.log(mass), log_prior",
-        "return f, threshold, log_feature, log_prior",
+        "return f, threshold, NO_LEVELS, log_feature - math.log(mass), log_prior",
+        "return f, threshold, NO_LEVELS, log_feature, log_prior",
         f"{WU} -k test_exact_prior",
     ),
     Mutant(

@@ -26,9 +26,13 @@ PACKAGE = ROOT / "src" / "hamiltree"
 INTERPRETED = (
     "tests/core/moves/test_informed.py",
     "tests/core/soft/test_noise.py",
+    "tests/core/soft/test_labels.py",
     "tests/core/soft/test_learned_h.py",
     "tests/core/scan/test_bins.py",
     "tests/core/scan/test_bits.py",
+    "tests/core/test_weights.py",
+    "tests/core/test_special.py",
+    "tests/core/test_special_scans.py",
 )
 """Tests that run uncompiled."""
 

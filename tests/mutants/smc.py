@@ -167,8 +167,8 @@ MUTANTS = [
         "SMC, a node of min_size rows stops",
         POOL,
         "finish_node",
-        "pool.n_rows[node] <= table.min_size",
-        "pool.n_rows[node] <= 1",
+        "rows_of(table, pool, node) <= table.min_size",
+        "rows_of(table, pool, node) <= 1",
         TESTS,
     ),
     Mutant(
@@ -240,10 +240,10 @@ MUTANTS = [
     ),
     Mutant(
         "SMC, log of the mean over islands",
-        "running/chains.py",
-        "log_evidence",
-        "np.log(np.exp(log_weight - top).sum(axis=1).mean())",
-        "np.log(np.exp(log_weight - top).sum(axis=1)).mean()",
+        "posterior/evidence.py",
+        "evidence_of_particles",
+        "np.log(of_islands.mean())",
+        "np.log(of_islands).mean()",
         TESTS,
     ),
 ]

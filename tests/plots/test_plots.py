@@ -7,8 +7,10 @@ import dataclasses
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy import stats
 
 from hamiltree import plots
+from hamiltree.inputs.encoding import Column, Encoding, TrainingTable
 from hamiltree.posterior import Posterior
 
 from ..support.fake_draws import fake_posterior, fake_rows
@@ -39,6 +41,7 @@ CALLS = {
     "plot_inclusion": lambda p, ax: plots.plot_inclusion(p, ax=ax),
     "plot_leaves": lambda p, ax: plots.plot_leaves(p, ax=ax),
     "plot_partial_dependence": lambda p, ax: plots.plot_partial_dependence(p, "age", ax=ax),
+    "plot_ppc": lambda p, ax: plots.plot_ppc(p, ax=ax),
     "plot_predictions": lambda p, ax: plots.plot_predictions(
         p, p.training.X, labels(p), label="oak" if p.n_classes > 3 else "ash", ax=ax
     ),
@@ -94,7 +97,7 @@ def test_what_trace_and_rank_cannot_show(post):
         plots.plot_trace(post, "sigma")
     with pytest.raises(ValueError, match="n_chains=4"):
         plots.plot_rank(fake_posterior(0, n_chains=1))
-    particles = dataclasses.replace(post.info, log_evidence=-3.0)
+    particles = dataclasses.replace(post.info, stats={"log_weight": np.log(post.weights)})
     with pytest.raises(ValueError, match="particles"):
         plots.plot_rank(Posterior(post.draws, particles, post.preprocessing, post.configuration))
 
@@ -118,7 +121,7 @@ def test_inclusion_is_refused_where_it_means_nothing():
         plots.plot_inclusion(fake_posterior(0, n_leaves=np.ones((2, 5), int)))
 
 
-def test_the_area_of_thresholds_is_splits_a_tree(post):
+def test_the_area_of_thresholds_is_splits_per_tree(post):
     ax = plots.plot_thresholds(post, "mass (kg)")
     bars = [p for p in ax.patches if hasattr(p, "get_height")]
     area = sum(bar.get_height() * bar.get_width() for bar in bars)
@@ -219,3 +222,80 @@ def test_predictions_are_in_order_with_their_intervals(post, regression):
         plots.plot_predictions(regression, fake_rows(2001))
     with pytest.raises(ValueError, match="as many rows"):
         plots.plot_predictions(regression, X, np.zeros(3))
+
+
+class Fitted:
+    """What a plot asks of a fitted model."""
+
+    def __init__(self, posterior):
+        self.posterior_ = posterior
+
+
+@pytest.mark.parametrize("name", sorted(set(CALLS) - {"plot_calibration", "plot_predictions"}))
+def test_plots_take_fitted_models(name, post):
+    draw = getattr(plots, name)
+    one, other = draw(Fitted(post)), draw(post.best_tree() if name == "plot_tree" else post)
+    assert [t.get_text() for t in one.texts] == [t.get_text() for t in other.texts]
+    assert len(one.lines) == len(other.lines)
+    with pytest.raises(TypeError, match="call fit first"):
+        draw("nothing")
+
+
+def test_a_list_of_features_gives_a_picture_each(post):
+    axes = plots.plot_partial_dependence(post, ["age", 1, "mass (kg)", "length"])
+    names = ["age", "width", "mass (kg)", "length"]
+    assert [ax.get_xlabel() for ax in axes] == names
+    alone = plots.plot_partial_dependence(post, "age")
+    np.testing.assert_array_equal(axes[0].lines[0].get_ydata(), alone.lines[0].get_ydata())
+    assert len(axes[0].figure.axes) == 6
+    with pytest.raises(ValueError, match="ax is for one feature"):
+        plots.plot_partial_dependence(post, ["age", "width"], ax=alone)
+    with pytest.raises(ValueError, match="empty"):
+        plots.plot_partial_dependence(post, [])
+
+
+def test_a_feature_with_categories_is_found_by_its_name(post):
+    columns = (
+        Column("site", "one-hot", ("east", "north", "west")),
+        Column("constant", "number"),
+        Column("sex", "one-hot", ("female", "male")),
+    )
+    names = ("site=east", "site=north", "site=west", "constant", "sex=male")
+    post.preprocessing = dataclasses.replace(post.preprocessing, feature_names=names)
+    post.table = TrainingTable(Encoding(columns, "outcome"), "table.csv")
+    assert plots.plot_thresholds(post, "sex").get_xlabel() == "threshold on sex=male"
+    axes = plots.plot_partial_dependence(post, "site")
+    assert [ax.get_xlabel() for ax in axes] == list(names[:3])
+    with pytest.raises(ValueError, match="name one: site=east, site=north, site=west"):
+        plots.plot_thresholds(post, "site")
+    with pytest.raises(ValueError, match="no feature 'age': there are site, constant, sex"):
+        plots.plot_thresholds(post, "age")
+
+
+def test_shares_of_classes_are_those_of_replicated_labels(post):
+    ax = plots.plot_ppc(post, n_samples=30, seed=4)
+    observed = [bar.get_height() for bar in ax.patches]
+    assert observed == pytest.approx(np.bincount(post.training.y, minlength=3) / 30)
+    new = post.equally_weighted(30).sample_predictive(post.training.X, 4)[0]
+    shares = np.array([(new == label).mean(axis=1) for label in post.preprocessing.classes])
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(shares, axis=1))
+    ends = np.array(ax.collections[0].get_segments())[:, :, 1]
+    np.testing.assert_allclose(ends, np.quantile(shares, [0.05, 0.95], axis=1).T)
+
+
+def test_densities_of_replicated_targets(regression):
+    ax = plots.plot_ppc(regression, n_samples=7)
+    assert len(ax.lines) == 8
+    grid = ax.lines[-1].get_xdata()
+    expected = stats.gaussian_kde(regression.training.y)(grid)
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), expected)
+    prior = plots.plot_ppc(regression, n_samples=5, prior=True, seed=1)
+    assert len(prior.lines) == 6
+    X = fake_rows(4)
+    assert len(plots.plot_ppc(regression, X, np.ones(4)).lines) == 51
+    with pytest.raises(ValueError, match="give y with X"):
+        plots.plot_ppc(regression, X)
+    with pytest.raises(ValueError, match="as many rows, got 4 and 3"):
+        plots.plot_ppc(regression, X, np.ones(3))
+    with pytest.raises(ValueError, match="plot_ppc needs the training data"):
+        plots.plot_ppc(regression.without_data())

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from hamiltree.cli import app
 from hamiltree.inputs.encoding import Encoding, learn_encoding
-from hamiltree.inputs.tables import TableError, detect_task, labels, read_table, refuse_missing
+from hamiltree.inputs.tables import TableError, detect_task, labels, read_table
 
 from .strategies import holds_for
 
@@ -151,8 +151,12 @@ def test_any_table_is_encoded_alike_again_or_refused(case):
         path.write_bytes(content)
         try:
             frame = read_table(path)
-            refuse_missing(frame, advice="")
-            target = str(frame.columns[-1]) if len(frame.columns) else "y"
+            if not len(frame.columns):
+                return
+            target = str(frame.columns[-1])
+            frame = frame[frame[target].notna()].reset_index(drop=True)
+            if frame.empty:
+                return
             encoding = learn_encoding(frame, target)
             encoded = encoding.encode(frame)
         except TableError as error:
@@ -161,7 +165,9 @@ def test_any_table_is_encoded_alike_again_or_refused(case):
     again = Encoding.from_dict(encoding.to_dict())
     assert again == encoding
     pandas.testing.assert_frame_equal(again.encode(frame[frame.columns[::-1]]), encoded)
-    assert np.isfinite(encoded.to_numpy(dtype=float)).all()
+    for column in encoding.columns:
+        if column.kind == "number":
+            assert not np.isinf(encoded[column.name]).any()
     task, _ = detect_task(frame[target])
     if task == "classification":
         found = labels(frame[target])
@@ -223,8 +229,6 @@ def test_any_table_gives_a_model_or_one_line_of_error(case):
         if result.exit_code:
             return
         decimal = ["--decimal", ","] if "," in options else []
-        if "--drop-missing" in options or "--missing" in options:
-            return  # the table has rows that cannot be predicted
         predicted = invoke("predict", model, path, *decimal, "--n-jobs=1")
         assert predicted.exit_code == 0, predicted.output
         answer = pandas.read_csv(io.StringIO(predicted.stdout), dtype=str, keep_default_na=False)

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from scipy.special import digamma, logsumexp
+from scipy.special import digamma, gammaln, logsumexp
 
 Array = NDArray[np.float64]
 Rows = tuple[int, ...]
@@ -59,6 +59,11 @@ class Toy:
     y: NDArray[np.generic]
     prior: HardPrior
     leaves: Leaves
+    row_weights: Array | None = None
+    """[n]; rows that each row counts for; None: one."""
+
+    def weight_of(self, rows: Rows) -> Array:
+        return (np.ones(len(self.X)) if self.row_weights is None else self.row_weights)[list(rows)]
 
     @property
     def n_classes(self) -> int:
@@ -87,6 +92,10 @@ class Toy:
             out.append((label, log_p, parts))
         return out
 
+    def rules_at(self, rows: Rows) -> Iterator[tuple[int, int, float, Rows, Rows]]:
+        """(feature, cell, prior mass, left, right) of the rules in a node with these rows."""
+        return rules_at(self, rows)
+
     def exact(self, *, likelihood: bool = True) -> dict[Label, float]:
         """Posterior (or prior) probability of every label."""
         logs = np.array(
@@ -113,11 +122,23 @@ class Toy:
         """Each label given those before it."""
         counts, total = Counter[int](), 0.0
         alpha = self.leaves.class_prior
+        if self.row_weights is not None:
+            return self._log_weighted_classes(rows)
         for seen, i in enumerate(rows):
             m = int(self.y[i])
             total += math.log((counts[m] + alpha[m]) / (seen + sum(alpha)))
             counts[m] += 1
         return total
+
+    def _log_weighted_classes(self, rows: Rows) -> float:
+        """Ratio of the normalisers of two Dirichlets."""
+        prior = np.array(self.leaves.class_prior)
+        counts = np.bincount(self.y[list(rows)], self.weight_of(rows), minlength=len(prior))
+
+        def log_beta(alpha: Array) -> float:
+            return float(gammaln(alpha).sum() - gammaln(alpha.sum()))
+
+        return log_beta(prior + counts) - log_beta(prior)
 
     def _log_normal(self, parts: list[Rows]) -> float:
         """One variance for these leaves: a multivariate t."""
@@ -127,9 +148,21 @@ class Toy:
         shape, rate = self.leaves.variance_prior
         mean, count = self.leaves.mean_prior
         member = np.array([[float(i in part) for part in parts] for i in rows])
-        scale = rate / shape * (np.eye(len(rows)) + member @ member.T / count)
-        law = stats.multivariate_t(np.full(len(rows), mean), scale, df=2 * shape)
-        return float(law.logpdf(np.asarray(self.y, float)[rows]))
+        if self.row_weights is None:
+            scale = rate / shape * (np.eye(len(rows)) + member @ member.T / count)
+            law = stats.multivariate_t(np.full(len(rows), mean), scale, df=2 * shape)
+            return float(law.logpdf(np.asarray(self.y, float)[rows]))
+        # given the variance, normals to the power of the weights; then integrate over its log
+        weight, y = self.weight_of(tuple(rows)), np.asarray(self.y, float)[rows]
+        residual, log_v = y - mean, np.linspace(-14.0, 14.0, 4001)
+        logs = stats.invgamma(shape, scale=rate).logpdf(np.exp(log_v)) + log_v
+        for k, v in enumerate(np.exp(log_v)):
+            covariance = v * (np.diag(1 / weight) + member @ member.T / count)
+            _, log_det = np.linalg.slogdet(covariance)
+            square = residual @ np.linalg.solve(covariance, residual)
+            logs[k] -= 0.5 * (square + log_det + len(rows) * math.log(2 * math.pi))
+            logs[k] -= 0.5 * ((weight - 1).sum() * math.log(2 * math.pi * v) + np.log(weight).sum())
+        return float(logsumexp(logs) + math.log(log_v[1] - log_v[0]))
 
     def means(self, *, likelihood: bool = True) -> dict[str, float]:
         """Posterior means by row: ``fitted i`` is the mean of its leaf, or its P(class 0);
@@ -150,12 +183,12 @@ class Toy:
         return out
 
     def _fitted(self, rows: Rows) -> float:
-        y = np.asarray(self.y)[list(rows)]
+        y, w = np.asarray(self.y)[list(rows)], self.weight_of(rows)
         if self.n_classes:
             alpha = self.leaves.class_prior
-            return float(((y == 0).sum() + alpha[0]) / (len(rows) + sum(alpha)))
+            return float((w[y == 0].sum() + alpha[0]) / (w.sum() + sum(alpha)))
         mean, count = self.leaves.mean_prior
-        return float((count * mean + y.sum()) / (count + len(rows)))
+        return float((count * mean + w @ y) / (count + w.sum()))
 
     def _log_sd(self, parts: tuple[Rows, ...], k: int) -> float:
         """Mean of half the log of an inverse gamma variance."""
@@ -163,11 +196,11 @@ class Toy:
         mean, count = self.leaves.mean_prior
         for rows in parts if self.leaves.common else [parts[k]]:
             if rows:
-                y = np.asarray(self.y, float)[list(rows)]
-                n = len(rows)
+                y, w = np.asarray(self.y, float)[list(rows)], self.weight_of(rows)
+                n, centre = w.sum(), np.average(y, weights=w)
                 shape += n / 2
-                rate += ((y - y.mean()) ** 2).sum() / 2
-                rate += n * count / (n + count) * (y.mean() - mean) ** 2 / 2
+                rate += w @ (y - centre) ** 2 / 2
+                rate += n * count / (n + count) * (centre - mean) ** 2 / 2
         return float((np.log(rate) - digamma(shape)) / 2)
 
 
@@ -206,7 +239,7 @@ def subtrees(
 ) -> Iterator[tuple[Label, float, tuple[Rows, ...]]]:
     """Every subtree over these rows with up to ``budget`` leaves."""
     prior = toy.prior
-    rules = list(rules_at(toy, rows))
+    rules = list(toy.rules_at(rows))
     split = min(prior.alpha_split * (1 + depth) ** -prior.beta_split, 1 - 1e-6)
     pinball = prior.kind == "wu"
     log_stop = 0.0 if pinball or not rules else math.log(1 - split)

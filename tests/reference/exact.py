@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import combinations, pairwise
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
-from scipy.special import digamma, expit, gammaln
+from scipy.special import digamma, gammaln
 from scipy.stats import invgamma
 
+from .exact_rules import Rules, make_rules
 from .model import TOYS, Array, Prior, Shape, Toy, log_prior_shape
 
 SHAPES: tuple[Shape, ...] = (
@@ -53,20 +52,6 @@ class Exact:
     """Under the prior normalised over the allowed shapes."""
     error: float
     """Largest change of any probability or mean between the last two refinements."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """A discretised prior over one split's rule."""
-
-    psi: Array
-    """[rules, rows]; P(right)."""
-    weight: Array
-    """[rules]; sums to one."""
-    feature0: Array
-    """[rules]; 1 where feature 0 is used, or the mean weight of feature 0."""
-    threshold: Array
-    """[rules]; (mean) threshold."""
 
 
 def exact_posterior(
@@ -105,86 +90,6 @@ def exact_posterior(
     coarse = _posterior(toy, make_rules(toy.X, method, h, order), h, prior, step=0.25)
     fine = _posterior(toy, make_rules(toy.X, method, h, order + 3), h, prior, step=0.2)
     return replace(fine, error=_largest_change(coarse, fine))
-
-
-# ------------------------------------------------------------------------------------ rules
-def make_rules(X: Array, method: str, h: float, order: int) -> Rules:
-    """Discretise the prior of a rule: ``order`` Gauss-Legendre nodes, or exact for h = 0."""
-    if method == "hmc-df":
-        return _soft_df(X, h, order) if h > 0 else _hard_df(X)
-    return _soft_dfi(X, h, order) if h > 0 else _hard_dfi(X)
-
-
-def _unit_legendre(order: int) -> tuple[Array, Array]:
-    node, weight = np.polynomial.legendre.leggauss(order)
-    return (node + 1) / 2, weight / 2
-
-
-def _soft_df(X: Array, h: float, order: int) -> Rules:
-    tau, weight = _unit_legendre(order)
-    psi = np.vstack([expit((X[:, j][None, :] - tau[:, None]) / h) for j in (0, 1)])
-    return Rules(psi, np.tile(weight / 2, 2), np.repeat([1.0, 0.0], order), np.tile(tau, 2))
-
-
-def _hard_df(X: Array) -> Rules:
-    """One rule a gap between neighbouring values of a feature, the outer gaps included."""
-    rules = []
-    for j in (0, 1):
-        edge = np.unique(np.concatenate([[0.0, 1.0], X[:, j]]))
-        for low, high in pairwise(edge):
-            middle = (low + high) / 2
-            rules.append((X[:, j] > middle, (high - low) / 2, 1.0 - j, middle))
-    return _stack(rules)
-
-
-def _soft_dfi(X: Array, h: float, order: int) -> Rules:
-    # A unit of tau moves a projection by 1, a unit of w by x0 - x1 only: fewer nodes will do.
-    node_w, weight_w = _unit_legendre(order // 2 + 1)
-    node_tau, weight_tau = _unit_legendre(order)
-    w, tau = (grid.ravel() for grid in np.meshgrid(node_w, node_tau, indexing="ij"))
-    psi = expit((w[:, None] * X[:, 0] + (1 - w)[:, None] * X[:, 1] - tau[:, None]) / h)
-    return Rules(psi, np.outer(weight_w, weight_tau).ravel(), w, tau)
-
-
-def _hard_dfi(X: Array) -> Rules:
-    """Every 0/1 pattern with the exact area of its polygons in the (w, tau) square.
-
-    Projections are linear in w and change their order only where two of them cross. Between two
-    crossings a pattern is a gap of the sorted projections, whose length, and whose moments in w
-    and tau, are polynomials of degree two at most: Simpson's rule is exact.
-    """
-    slope = X[:, 0] - X[:, 1]
-    cuts = [0.0, 1.0]
-    for i, j in combinations(range(len(X)), 2):
-        if slope[i] != slope[j]:
-            cuts.append((X[j, 1] - X[i, 1]) / (slope[i] - slope[j]))
-    cuts = sorted(cut for cut in set(cuts) if 0 <= cut <= 1)
-    patterns: dict[bytes, Array] = {}  # pattern -> area and its moments in w and in tau
-    for low, high in pairwise(cuts):
-        w = np.array([low, (low + high) / 2, high])
-        simpson = (high - low) * np.array([1, 4, 1]) / 6
-        projection = X[:, 1] + w[:, None] * slope  # [3, rows]
-        rows = np.argsort(projection[1])
-        ends = np.column_stack([np.zeros(3), projection[:, rows], np.ones(3)])
-        for k in range(len(X) + 1):  # tau between the k-th and the next projection
-            right = np.zeros(len(X), dtype=np.uint8)
-            right[rows[k:]] = 1
-            gap, square = np.diff(ends[:, k : k + 2]), np.diff(ends[:, k : k + 2] ** 2)
-            moments = simpson @ np.column_stack([gap, w[:, None] * gap, square / 2])
-            patterns[right.tobytes()] = patterns.get(right.tobytes(), np.zeros(3)) + moments
-    return _stack(
-        [
-            (np.frombuffer(right, dtype=np.uint8), m[0], m[1] / m[0], m[2] / m[0])
-            for right, m in patterns.items()
-            if m[0] > 1e-15
-        ]
-    )
-
-
-def _stack(rules: list[tuple[NDArray[np.generic], float, float, float]]) -> Rules:
-    psi, weight, feature0, threshold = zip(*rules, strict=True)
-    columns = (np.array(part, dtype=float) for part in (psi, weight, feature0, threshold))
-    return Rules(*columns)
 
 
 # ------------------------------------------------------------------------- sums over trees
@@ -268,7 +173,7 @@ def _class_mass(toy: Toy, rules: Rules, prior: Prior) -> dict[Shape, Array]:
         log = gammaln(a.sum()) - gammaln(counts.sum(axis=-1) + a.sum())
         return np.exp(log + (gammaln(counts + a) - gammaln(a)).sum(axis=-1))[..., None]
 
-    return _factorised_mass(rules, np.eye(toy.n_classes)[:, toy.y], leaf)
+    return _factorised_mass(rules, toy.row_weights * np.eye(toy.n_classes)[:, toy.y], leaf)
 
 
 def _hard_regression_mass(toy: Toy, rules: Rules, sigma: Array, prior: Prior) -> dict[Shape, Array]:
@@ -281,14 +186,18 @@ def _hard_regression_mass(toy: Toy, rules: Rules, sigma: Array, prior: Prior) ->
         log = -count * np.log(2 * np.pi * sigma**2) - np.log(spread / sigma**2)
         return np.exp((log - square / sigma**2 + (sd * total) ** 2 / (sigma**2 * spread)) / 2)
 
-    return _factorised_mass(rules, np.stack([np.ones_like(residual), residual, residual**2]), leaf)
+    columns = toy.row_weights * np.stack([np.ones_like(residual), residual, residual**2])
+    return _factorised_mass(rules, columns, leaf)
 
 
 def _soft_regression_mass(toy: Toy, rules: Rules, sigma: Array, prior: Prior) -> dict[Shape, Array]:
     """Soft leaves share rows, so that nothing factorises: every combination of rules in turn."""
     residual, sd = toy.y - prior.mu[0], prior.mu[1]
-    mass = _enumerate(rules.psi, rules.weight, residual, sigma**2, sd)
-    mass *= sigma**4 * (2 * np.pi * sigma**2) ** (-len(residual) / 2)  # what _add_density omits
+    # a density to a power w is one of the variance over w, up to what does not depend on the tree
+    root = np.sqrt(toy.row_weights)
+    mass = _enumerate(rules.psi, rules.weight, root, root * residual, sigma**2, sd)
+    rows = toy.row_weights.sum()
+    mass *= sigma**4 * (2 * np.pi * sigma**2) ** (-rows / 2)  # what _add_density omits
     return {s: mass[k].T if k else mass[k, :1].T for k, s in enumerate(SHAPES)}
 
 
@@ -296,36 +205,42 @@ _compiled = njit(fastmath=True, error_model="numpy")  # not cached: 4 s, and nev
 
 
 @_compiled
-def _enumerate(psi: Array, weight: Array, y: Array, variance: Array, sd: float) -> Array:
-    """p(y | sigma) summed over the rules of each of SHAPES; [shapes, root rules, sigma]."""
+def _enumerate(
+    psi: Array, weight: Array, root: Array, y: Array, variance: Array, sd: float
+) -> Array:
+    """p(y | sigma) summed over the rules of each of SHAPES; [shapes, root rules, sigma].
+
+    ``root`` [rows] is what reaches the root: the square root of a row's weight.
+    """
     n, rows = psi.shape
     branch = np.stack((1.0 - psi, psi))  # [2, rules, rows]
+    rooted = branch * root
     mass = np.zeros((9, n, len(variance)))
     work = np.empty((2, len(variance)))
     leaf = np.zeros((4, rows))  # reach of each leaf, in any order; a leaf nobody reaches is no leaf
-    leaf[0] = 1.0
+    leaf[0] = root
     _add_density(leaf, y, variance, sd, work, 1.0, mass[0, 0])
     for a in range(n):
-        leaf[0], leaf[1], leaf[2], leaf[3] = branch[0, a], branch[1, a], 0.0, 0.0
+        leaf[0], leaf[1], leaf[2], leaf[3] = rooted[0, a], rooted[1, a], 0.0, 0.0
         _add_density(leaf, y, variance, sd, work, weight[a], mass[1, a])
         for b in range(n):
             w = weight[a] * weight[b]
             leaf[3] = 0.0
             for side in range(2):  # of the root, where b sits
-                leaf[0] = branch[1 - side, a]
-                _halve(branch[side, a], psi[b], leaf[1], leaf[2])
+                leaf[0] = rooted[1 - side, a]
+                _halve(rooted[side, a], psi[b], leaf[1], leaf[2])
                 _add_density(leaf, y, variance, sd, work, w, mass[2 + side, a])
             for c in range(n):
                 w = weight[a] * weight[b] * weight[c]
-                _halve(branch[0, a], psi[b], leaf[0], leaf[1])
-                _halve(branch[1, a], psi[c], leaf[2], leaf[3])
+                _halve(rooted[0, a], psi[b], leaf[0], leaf[1])
+                _halve(rooted[1, a], psi[c], leaf[2], leaf[3])
                 _add_density(leaf, y, variance, sd, work, w, mass[4, a])
                 for chain in range(4):  # left-left, left-right, right-left, right-right
                     side, deep = chain // 2, chain % 2
-                    leaf[0] = branch[1 - side, a]
+                    leaf[0] = rooted[1 - side, a]
                     for r in range(rows):
-                        leaf[1, r] = branch[side, a, r] * branch[1 - deep, b, r]
-                        leaf[2, r] = branch[side, a, r] * branch[deep, b, r]
+                        leaf[1, r] = rooted[side, a, r] * branch[1 - deep, b, r]
+                        leaf[2, r] = rooted[side, a, r] * branch[deep, b, r]
                     _halve(leaf[2], psi[c], leaf[2], leaf[3])
                     _add_density(leaf, y, variance, sd, work, w, mass[5 + chain, a])
     return mass

@@ -1,21 +1,23 @@
 """The exact joint posterior of a tree of up to three leaves and of h, by quadrature.
 
-log h by Gauss-Legendre nodes weighted with its prior, one for all features or one per feature;
-rules as in ``exact``; sigma by the trapezoid rule. For classification the likelihood is normalised
-over labels, prod_i sum_k phi_ik p_k[y_i], and two classes leave one number per leaf: Gauss-Jacobi
-nodes, exact for its polynomials.
+h is given, or learned: log h by Gauss-Legendre nodes weighted with its prior, one for all features
+or one per feature. Rules as in ``exact``; sigma by the trapezoid rule. For classification the
+likelihood is normalised over labels, prod_i sum_k phi_ik p_k[y_i], and two classes leave one number
+per leaf: Gauss-Jacobi nodes, exact for its polynomials, or many more where it has a power.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, roots_jacobi
 from scipy.stats import invgamma, truncnorm
 
-from .exact import Exact, _soft_dfi, _unit_legendre
+from .exact import Exact
+from .exact_rules import soft_dfi, unit_legendre
 from .model import Array, Prior, Shape, Toy, log_prior_shape
 
 H_RANGE = (1e-4, 0.5)
@@ -36,14 +38,53 @@ def learned_posterior(
     by_feature: bool = False,
     order: int = 20,
     h_nodes: int = 12,
+    power: float = 1.0,
 ) -> Exact:
     """Shapes, and means of those of ``exact`` that ``battery.summarise`` knows, and of log h.
 
     ``log_h`` and ``log_h_squared``; ``log_h0`` and ``log_h1`` by feature; the same with ``_split``
-    given that the tree splits.
+    given that the tree splits. ``power`` of the likelihood, for classification.
     """
-    coarse = _posterior(toy, method, prior_of_h, by_feature, order, h_nodes)
-    fine = _posterior(toy, method, prior_of_h, by_feature, order + 4, h_nodes + 3)
+    coarse = _posterior(toy, method, _log_h(prior_of_h, by_feature, h_nodes), order, power)
+    fine = _posterior(toy, method, _log_h(prior_of_h, by_feature, h_nodes + 3), order + 4, power)
+    return _compared(coarse, fine)
+
+
+def label_posterior_of_rules(
+    toy: Toy, psi: Array, weight: Array, values: Array, order: int
+) -> tuple[dict[Shape, float], list[float]]:
+    """Shapes of up to three leaves for any rules, and means of a value of the first split.
+
+    ``psi`` [rules, rows], ``weight`` [rules] of the prior; means given two leaves, and three.
+    """
+    n, mass = len(weight), {}
+    moments = []
+    for shapes in (SHAPES[:1], SHAPES[1:2], SHAPES[2:]):
+        sums = [0.0, 0.0]
+        for shape in shapes:
+            phi, w, root = _reached(psi, weight, shape)
+            of_tree = w * _labels(toy, phi, 1.0, order)[0][:, 0]
+            of_tree *= np.exp(log_prior_shape(shape, toy.prior))
+            mass[shape] = float(of_tree.sum())
+            if root is not None:
+                sums[0] += float(of_tree @ values[root])
+                sums[1] += mass[shape]
+        moments.append(sums)
+    total = sum(mass.values())
+    assert n == len(values)
+    return {s: m / total for s, m in mass.items()}, [a / b for a, b in moments[1:]]
+
+
+def label_posterior(
+    toy: Toy, *, method: str, h: float | tuple[float, float], order: int = 20, power: float = 1.0
+) -> Exact:
+    """The same of a given h, without means of it."""
+    given = [(np.log(np.atleast_1d(h)), 1.0)]
+    orders = (order, order + 4)
+    return _compared(*(_posterior(toy, method, given, n, power, learned=False) for n in orders))
+
+
+def _compared(coarse: Exact, fine: Exact) -> Exact:
     changes = [abs(coarse.shapes[s] - p) for s, p in fine.shapes.items()]
     changes += [abs(coarse.means[name] - mean) for name, mean in fine.means.items()]
     return Exact(fine.shapes, fine.means, fine.log_evidence, float(np.nanmax(changes)))
@@ -63,56 +104,64 @@ class _Sums:
         total[1] += weight
 
 
+def _log_h(prior_of_h: tuple[float, float], by_feature: bool, n: int) -> list[tuple[Array, float]]:
+    """Values of log h, one or by feature, with their weights."""
+    law = h_prior(*prior_of_h)
+    low, high = law.ppf([1e-7, 1 - 1e-9])
+    node, weight = unit_legendre(n)
+    log_h = low + (high - low) * node
+    weight = weight * (high - low) * law.pdf(log_h)
+    return [
+        (log_h[list(places)], float(np.prod(weight[list(places)])))
+        for places in product(range(n), repeat=2 if by_feature else 1)
+    ]
+
+
 def _posterior(
     toy: Toy,
     method: str,
-    prior_of_h: tuple[float, float],
-    by_feature: bool,
+    log_h: list[tuple[Array, float]],
     order: int,
-    h_nodes: int,
+    power: float,
+    *,
+    learned: bool = True,
 ) -> Exact:
-    law = h_prior(*prior_of_h)
-    low, high = law.ppf([1e-7, 1 - 1e-9])
-    node, weight = _unit_legendre(h_nodes)
-    log_h = low + (high - low) * node
-    weight = weight * (high - low) * law.pdf(log_h)
     sums = _Sums(dict.fromkeys(SHAPES, 0.0), {})
-    for places in product(range(h_nodes), repeat=2 if by_feature else 1):
-        u = log_h[list(places)]
-        _add_trees(sums, toy, method, u, float(np.prod(weight[list(places)])), order)
+    for u, weight in log_h:
+        _add_trees(sums, toy, method, u, weight, order, power, learned)
     total = sum(sums.mass.values())
     shapes = {s: m / total for s, m in sums.mass.items() if m > 0}
     means = {name: a / b for name, (a, b) in sums.moments.items()}
-    return Exact(shapes, means, float(np.log(total)), 0.0)
+    allowed = sum(np.exp(log_prior_shape(s, toy.prior)) for s in SHAPES)
+    return Exact(shapes, means, float(np.log(total / allowed)), 0.0)
 
 
 def _add_trees(
-    sums: _Sums, toy: Toy, method: str, u: Array, weight_of_h: float, order: int
+    sums: _Sums,
+    toy: Toy,
+    method: str,
+    u: Array,
+    weight_of_h: float,
+    order: int,
+    power: float,
+    learned: bool,
 ) -> None:
     h = np.broadcast_to(np.exp(u), 2)
     if method == "hmc-dfi":
-        rules = _soft_dfi(toy.X, float(h[0]), order)
+        rules = soft_dfi(toy.X, float(h[0]), order)
         psi, weight, feature0, threshold = rules.psi, rules.weight, rules.feature0, rules.threshold
     else:
-        tau, w = _unit_legendre(order)
+        tau, w = unit_legendre(order)
         psi = np.vstack([expit((toy.X[:, j] - tau[:, None]) / h[j]) for j in (0, 1)])
         weight, threshold = np.tile(w / 2, 2), np.tile(tau, 2)
         feature0 = np.repeat([1.0, 0.0], order)
-    n, prior = len(weight), toy.prior
+    prior = toy.prior
     for shape in SHAPES:
         log_shape = log_prior_shape(shape, prior)
         if log_shape == -np.inf:
             continue
-        if shape == (1,):
-            phi, w, root = np.ones((1, len(toy.X), 1)), np.ones(1), None
-        elif shape == (3, 1, 1):
-            phi, w, root = np.stack([1 - psi, psi], axis=2), weight, np.arange(n)
-        else:
-            a, b = (index.ravel() for index in np.meshgrid(range(n), range(n), indexing="ij"))
-            split, rest = (1 - psi[a], psi[a]) if shape[1] == 3 else (psi[a], 1 - psi[a])
-            phi = np.stack([rest, split * (1 - psi[b]), split * psi[b]], axis=2)
-            w, root = weight[a] * weight[b], a
-        by_sigma, log_sigma = _likelihood(toy, phi)  # [trees, sigma]
+        phi, w, root = _reached(psi, weight, shape)
+        by_sigma, log_sigma = _likelihood(toy, phi, power, order)  # [trees, sigma]
         mass = np.exp(log_shape) * weight_of_h * w[:, None] * by_sigma
         total = float(mass.sum())
         sums.mass[shape] += total
@@ -120,7 +169,7 @@ def _add_trees(
         if toy.n_classes == 0:
             sums.add("log_sigma", float((mass @ log_sigma).sum() / total), total)
         names = ["log_h"] if len(u) == 1 else ["log_h0", "log_h1"]
-        for name, value in zip(names, u, strict=True):
+        for name, value in zip(names, u, strict=True) if learned else ():
             sums.add(name, value, total)
             sums.add(f"{name}_squared", value**2, total)
             if root is not None:
@@ -138,22 +187,38 @@ def _add_trees(
                     sums.add("root_feature0", value, total)
 
 
-def _likelihood(toy: Toy, phi: Array) -> tuple[Array, Array]:
+def _reached(psi: Array, weight: Array, shape: Shape) -> tuple[Array, Array, Any]:
+    """phi [trees, rows, leaves] and prior mass of every tree of a shape, and its root's rule."""
+    n = len(weight)
+    if shape == (1,):
+        return np.ones((1, psi.shape[1], 1)), np.ones(1), None
+    if shape == (3, 1, 1):
+        return np.stack([1 - psi, psi], axis=2), weight, np.arange(n)
+    a, b = (index.ravel() for index in np.meshgrid(range(n), range(n), indexing="ij"))
+    split, rest = (1 - psi[a], psi[a]) if shape[1] == 3 else (psi[a], 1 - psi[a])
+    phi = np.stack([rest, split * (1 - psi[b]), split * psi[b]], axis=2)
+    return phi, weight[a] * weight[b], a
+
+
+def _likelihood(toy: Toy, phi: Array, power: float, order: int) -> tuple[Array, Array]:
     """[trees, sigma] with leaf parameters integrated out, and log sigma; phi [trees, rows, k]."""
-    return _labels(toy, phi) if toy.n_classes else _normal(toy.y, phi, toy.prior)
+    return _labels(toy, phi, power, order) if toy.n_classes else _normal(toy.y, phi, toy.prior)
 
 
-def _labels(toy: Toy, phi: Array) -> tuple[Array, Array]:
+def _labels(toy: Toy, phi: Array, power: float, order: int) -> tuple[Array, Array]:
     assert toy.n_classes == 2
     a = float(toy.prior.classes)
     # A leaf's probability of class 1 is Beta(a, a): Jacobi's weight on [-1, 1] but for a factor.
-    node, weight = roots_jacobi(len(toy.X) // 2 + 1, a - 1, a - 1)
+    polynomial = power == 1.0 and toy.weights is None
+    n = len(toy.X) // 2 + 1 if polynomial else order // 2
+    node, weight = roots_jacobi(n, a - 1, a - 1)
     p, weight = (node + 1) / 2, weight / weight.sum()
     total = np.zeros(len(phi))
     for places in product(range(len(p)), repeat=phi.shape[2]):
         of_class_1 = phi @ p[list(places)]  # [trees, rows]
         of_label = np.where(toy.y == 1, of_class_1, 1 - of_class_1)
-        total += weight[list(places)].prod() * of_label.prod(axis=1)
+        likelihood = (of_label**toy.row_weights).prod(axis=1)
+        total += weight[list(places)].prod() * likelihood**power
     return total[:, None], np.zeros(1)
 
 

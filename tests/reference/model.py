@@ -107,7 +107,7 @@ def from_flat(
 def psi(split: Split, X: Array, h: float | Array) -> Array:
     """P(right) of each row at one split, [rows]; h = 0 sends a row right iff x > threshold.
 
-    ``h`` may be one number a feature, which only splits on one feature have.
+    ``h`` may be one number per feature, which only splits on one feature have.
     """
     x = X[:, split.rule] if isinstance(split.rule, int) else X @ np.asarray(split.rule)
     own = h if np.ndim(h) == 0 else np.asarray(h)[split.rule]
@@ -326,6 +326,12 @@ class Toy:
     n_classes: int
     """0 for regression."""
     prior: Prior
+    weights: Array | None = None
+    """[rows]; rows that each row counts for."""
+
+    @property
+    def row_weights(self) -> Array:
+        return np.ones(len(self.y)) if self.weights is None else self.weights
 
 
 def two_classes() -> Toy:
@@ -334,6 +340,15 @@ def two_classes() -> Toy:
     x1 = [0.38, 0.05, 0.80, 0.19, 0.29, 0.91, 0.78, 0.90, 0.82, 0.27, 0.08, 0.21]
     y = np.repeat([0, 1, 0], [5, 4, 3])
     prior = Prior(alpha_split=0.6, beta_split=0.5, classes=0.5, max_leaves=4)
+    return Toy(np.column_stack([x0, x1]), y, 2, prior)
+
+
+def shared_values() -> Toy:
+    """Several rows for each value of a column, and h = 0.1 near their distance: soft scans."""
+    x0 = [0.1, 0.1, 0.1, 0.4, 0.4, 0.4, 0.6, 0.6, 0.6, 0.9, 0.9, 0.9]
+    x1 = [0.2, 0.35, 0.65, 0.2, 0.35, 0.8, 0.2, 0.65, 0.8, 0.35, 0.65, 0.8]
+    y = np.array([0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 1, 1])
+    prior = Prior(alpha_split=0.6, beta_split=0.5, classes=0.5, max_leaves=3)
     return Toy(np.column_stack([x0, x1]), y, 2, prior)
 
 

@@ -74,6 +74,18 @@ def test_soft_class_likelihood_is_not(rng):
     assert 0.9 > totals[1] > totals[2] > 0.2
 
 
+@pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi"])
+def test_label_likelihood_is_a_distribution_whatever_h_is(method, rng):
+    X, tree = rng.random((4, 2)), small_tree(method)
+    p = rng.dirichlet(np.ones(3), size=len(model.leaves(tree)))
+    for h in (0.0, 0.05, 0.5):
+        total = sum(
+            np.exp(model.log_likelihood_labels(tree, X, np.array(y), p, h))
+            for y in itertools.product(range(3), repeat=4)
+        )
+        assert total == pytest.approx(1.0, rel=1e-12)
+
+
 @pytest.mark.parametrize("h", [0.0, 0.1])
 def test_collapsed_likelihood_integrates_the_explicit_one(h, rng):
     X, y, prior = rng.random((7, 2)), rng.normal(size=7), Prior(mu=(0.4, 1.3))
@@ -151,7 +163,13 @@ def test_measure_of_hard_rules(method, rng):
     assert rules.weight @ rules.threshold == pytest.approx(0.5, abs=1e-12)
 
 
-@pytest.mark.parametrize(("name", "method", "h"), CASES)
+@pytest.mark.parametrize(
+    ("name", "method", "h"),
+    [  # soft regression takes 10 s; the tests that use it ask for an error below 1e-3
+        pytest.param(*case, marks=[pytest.mark.long] if case[::2] == ("regression", 0.1) else [])
+        for case in CASES
+    ],
+)
 def test_quadrature_has_converged(name, method, h):
     result = exact.exact_toy(name, method, h)
     assert result.error < 1e-4

@@ -77,7 +77,8 @@ def weighted(posterior: Posterior) -> Posterior:
     """The same trees with uneven weights, as SMC has."""
     weights = np.random.default_rng(2).gamma(0.5, size=posterior.weights.shape)
     draws = replace(posterior.draws, weights_of_draws=weights / weights.sum())
-    info = replace(posterior.info, log_evidence=-12.5)
+    stats = {"log_weight": np.log(weights)}
+    info = replace(posterior.info, log_evidence=-12.5, stats=stats)
     return Posterior(draws, info, posterior.preprocessing, posterior.configuration)
 
 

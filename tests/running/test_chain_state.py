@@ -31,14 +31,15 @@ def meaningful(state):
 
     What stands in these places at other nodes is left over from some proposal.
     """
-    if "loop.state.cells.log_rule" not in state:
-        return state
-    size = state["loop.state.tree.size"]
-    within = np.arange(len(size)) < state["loop.state.tree.n_nodes"][0]
-    has = {"tree.threshold": size > 1, "cells.log_rule": size > 1}
-    has |= {"cells.part": size == 1, "cells.spread": size == 1}
-    kept = {f"loop.state.{name}": nodes & within for name, nodes in has.items()}
-    return {**state, **{name: np.where(nodes, state[name], 0.0) for name, nodes in kept.items()}}
+    found = dict(state)
+    for place in [name.removesuffix("cells.log_rule") for name in state if "log_rule" in name]:
+        size = state[f"{place}tree.size"]
+        within = np.arange(len(size)) < state[f"{place}tree.n_nodes"][0]
+        has = {"tree.threshold": size > 1, "cells.log_rule": size > 1}
+        has |= {"cells.part": size == 1, "cells.spread": size == 1}
+        for name, nodes in has.items():
+            found[place + name] = np.where(nodes & within, state[place + name], 0.0)
+    return found
 
 
 @pytest.mark.parametrize("task", TASKS)

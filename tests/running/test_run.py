@@ -15,6 +15,7 @@ import hamiltree.running.chains as chains_module
 import hamiltree.running.progress as progress_module
 from hamiltree.core.tree.record import make_block
 from hamiltree.running.checkpoints import Checkpoints
+from hamiltree.running.interrupts import Stop
 from hamiltree.running.run import Chains, Goal, Problem, sample
 from hamiltree.samplers.rjhmc import RJHMC
 
@@ -92,7 +93,8 @@ def test_blocks_do_not_change_the_draws(name, configuration, seed):
 def test_recorded_densities_are_those_of_the_recorded_trees(name, leaf_means, h, method, seed):
     """log posterior on the constrained scale, every constant, means integrated out if collapsed."""
     toy = TOYS[name]()
-    settings = changed(SETTINGS, method=method, h=h, leaf_means=leaf_means)
+    # of the paper's likelihood: the other one has leaf probabilities, which are not recorded
+    settings = changed(SETTINGS, method=method, h=h, leaf_means=leaf_means, likelihood="paper")
     draws, _ = sample(problem(name), settings, n_chains=2, n_warmup=50, n_draws=50, seed=seed)
     prior = Prior(alpha_split=settings.alpha_split, beta_split=settings.beta_split, max_leaves=6)
     for t in range(0, 100, 7):
@@ -143,9 +145,20 @@ def test_statistics_and_tallies(seed):
         assert len(pairs) <= 2 * len(set(draws.n_leaves[chain]))
 
 
-def test_interrupt_keeps_the_draws(seed, monkeypatch):
+@pytest.fixture
+def ctrl_c_soon(monkeypatch):
+    """Ctrl-C a second after a run begins to listen for it, however long setting it up takes."""
     monkeypatch.setattr(chains_module, "BLOCK_SECONDS", 0.02)
-    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    listen = Stop.__enter__
+
+    def listen_and_wait(stop):
+        threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        return listen(stop)
+
+    monkeypatch.setattr(Stop, "__enter__", listen_and_wait)
+
+
+def test_interrupt_keeps_the_draws(seed, ctrl_c_soon, monkeypatch):
     started = time.perf_counter()
     draws, info = sample(
         problem(), SETTINGS, n_chains=2, n_warmup=50, n_draws=2_000_000, n_jobs=2, seed=seed
@@ -153,6 +166,7 @@ def test_interrupt_keeps_the_draws(seed, monkeypatch):
     assert time.perf_counter() - started < 20
     assert info.stopped == "interrupted"
     assert 0 < draws.n_draws < 2_000_000
+    monkeypatch.undo()
     again, _ = sample(
         problem(), SETTINGS, n_chains=2, n_warmup=50, n_draws=min(draws.n_draws, 200), seed=seed
     )
@@ -160,9 +174,8 @@ def test_interrupt_keeps_the_draws(seed, monkeypatch):
     np.testing.assert_array_equal(draws.log_posterior[:, :n], again.log_posterior)
 
 
-def test_interrupt_in_warm_up_says_that_nothing_is_kept(seed, monkeypatch):
-    monkeypatch.setattr(chains_module, "BLOCK_SECONDS", 0.02)
-    threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+@pytest.mark.usefixtures("ctrl_c_soon")
+def test_interrupt_in_warm_up_says_that_nothing_is_kept(seed):
     with pytest.raises(KeyboardInterrupt, match="warm-up"):
         sample(problem(), SETTINGS, n_chains=2, n_warmup=2_000_000, n_draws=10, seed=seed)
 

@@ -10,8 +10,9 @@ import numpy as np
 from hamiltree.posterior.draws import Draws
 from hamiltree.running.run import Problem, sample
 
-from ..reference.exact import BALANCED
+from ..reference.exact import BALANCED, Exact
 from ..reference.model import Shape, Toy
+from ..reference.stats import compare_means, total_variation
 from ..support.configuring import configured, usable
 
 # Every configuration that claims to leave the posterior invariant. The paper's adaptation inside a
@@ -31,6 +32,7 @@ CONFIGURATIONS: dict[str, dict[str, object]] = {
         "scheme": "double-sided",
         "index_update": "mh",
         "leaf_means": "explicit",
+        "likelihood": "paper",
     },
 }
 
@@ -57,8 +59,10 @@ def run_toy(
     n_chains: int = 4,
     n_warmup: int = 500,
     likelihood: bool = True,
+    of_labels: str = "normalised",
     **overrides: object,
 ) -> Sampled:
+    """``likelihood`` False leaves the prior; ``of_labels``: that of soft classification."""
     prior = toy.prior
     options = {
         "alpha_split": prior.alpha_split,
@@ -67,13 +71,14 @@ def run_toy(
         "max_leaves": prior.max_leaves,
         "class_prior": prior.classes,
         "likelihood_power": float(likelihood),
+        "likelihood": of_labels,
         **CONFIGURATIONS[configuration],
         **overrides,
     }
     settings = configured(method, **usable(method, {"h": h, **options}))
     columns = np.ascontiguousarray(toy.X.T)
     draws, info = sample(
-        Problem(columns, toy.y, toy.n_classes),
+        Problem(columns, toy.y, toy.n_classes, toy.weights),
         settings,
         n_chains=n_chains,
         n_warmup=n_warmup,
@@ -82,6 +87,16 @@ def run_toy(
         seed=seed,
     )
     return replace(summarise(draws), acceptance=info.acceptance["sampling"])
+
+
+def assert_exact(sampled: Sampled, exact: Exact, *, level: float, most: float = np.inf) -> None:
+    """Total variation of the shapes, and z-tests of the functionals, against quadrature."""
+    distance = total_variation(sampled.shapes, exact.shapes, level=level)
+    means = compare_means(sampled.functionals, exact.means, level=level)
+    print(f"total variation {distance.value:.4f} +- {distance.standard_error:.4f}; z {means.z}")
+    assert distance.value < most
+    assert distance.ok, distance
+    assert means.ok, means
 
 
 def summarise(draws: Draws) -> Sampled:

@@ -16,7 +16,7 @@ from hamiltree.samplers.hard import make_state
 
 from ..reference.enumerate_hard import HardPrior, Label, Leaves, Toy, labels_of
 from ..reference.simulate_hard import depth, draw_tree, n_leaves, splits
-from ..reference.stats import MeanTest, TotalVariation, compare_means, total_variation
+from ..reference.stats import compare_means, total_variation
 from ..support.configuring import configured, usable
 
 # Few values, unevenly spread: what is available below a split depends on the split.
@@ -69,7 +69,7 @@ def run_hard(
     toy: Toy, *, n_draws: int, seed: int, n_chains: int = 4, **overrides: object
 ) -> tuple[Draws, RunInfo]:
     return sample(
-        Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes),
+        Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes, toy.row_weights),
         settings_of(toy, **overrides),
         n_chains=n_chains,
         n_warmup=200,
@@ -79,15 +79,19 @@ def run_hard(
     )
 
 
-def judge(
-    toy: Toy, draws: Draws, *, likelihood: bool, level: float
-) -> tuple[TotalVariation, MeanTest]:
+def assert_exact(
+    toy: Toy, draws: Draws, *, level: float, likelihood: bool = True, most: float = np.inf
+) -> None:
     """Total variation over all trees, and z-tests of what the leaves say at every row."""
     labels = labels_by_chain(toy, draws)
     distance = total_variation(labels, toy.exact(likelihood=likelihood), level=level)
     exact = toy.means(likelihood=likelihood)
     means = compare_means(at_rows(toy, draws), exact, level=level)
-    return distance, means
+    print(f"{len(toy.trees)} trees, total variation {distance.value:.4f} of which noise "
+          f"{distance.noise:.4f} +- {distance.standard_error:.4f}")  # fmt: skip
+    assert distance.value < most
+    assert distance.ok, distance
+    assert means.ok, means
 
 
 def labels_by_chain(toy: Toy, draws: Draws) -> list[list[Label]]:

@@ -74,6 +74,8 @@ INFORMED = [
     Case("hmc-dfi", 0.0, 0, "informed"),
     Case("hmc-df", 0.0, 2, "informed"),
     Case("hmc-dfi", 0.0, 3, "informed"),
+    Case("hmc-df", 0.1, 2, "informed"),
+    Case("hmc-dfi", 0.1, 3, "informed"),
 ]
 LEARNED = [
     Case("hmc-df", "learn", 0, "informed"),
@@ -173,8 +175,6 @@ def prediction(
     )
     h = softness(draws, t, 2)
     weight = phi(tree, new, h if case.method == "hmc-df" else float(h[0]))[0]
-    if case.n_classes and not draws.h_learned:  # all of it goes to one leaf
-        return float(rng.dirichlet(leaf[weight.argmax()] + PRIOR.classes)[0])
     if case.n_classes:
         return float(weight @ [rng.dirichlet(rows + PRIOR.classes)[0] for rows in leaf])
     return float(weight @ leaf[:, 0])
@@ -184,7 +184,7 @@ def prediction(
 
 
 def draw(found: dict[Case, dict[str, list[int]]], path: Path) -> None:
-    """Histograms of ranks, a row a case; the band holds 99 of 100 bars of a right sampler."""
+    """Histograms of ranks, one row per case; the band holds 99 of 100 bars of a right sampler."""
     matplotlib.use("Agg")
     figure, axes = plt.subplots(
         len(found), len(NAMES), figsize=(9, 1.7 * len(found)), layout="constrained", squeeze=False

@@ -18,8 +18,8 @@ from ..support.configuring import configured
 from .hard_battery import (
     LEAVES,
     MORE_ROWS,
+    assert_exact,
     assert_known,
-    judge,
     labels_by_chain,
     make_toy,
     prior_functionals,
@@ -44,12 +44,7 @@ def toy_of(kind: str, leaves: str, **prior: object) -> Toy:
 def test_exact_posterior(kind, leaves, seed):
     toy = toy_of(kind, leaves)
     draws, _ = run_hard(toy, n_draws=N_DRAWS, seed=seed)
-    distance, means = judge(toy, draws, likelihood=True, level=LEVEL)
-    print(f"{len(toy.trees)} trees, total variation {distance.value:.4f} of which noise "
-          f"{distance.noise:.4f} +- {distance.standard_error:.4f}")  # fmt: skip
-    assert distance.value < 0.02
-    assert distance.ok, distance
-    assert means.ok, means
+    assert_exact(toy, draws, level=LEVEL, most=0.02)
 
 
 @pytest.mark.parametrize("kind", ["uniform", "gap", "uniform01"])
@@ -58,10 +53,7 @@ def test_exact_prior(kind, seed):
     tau = (2.0, 1.0) if kind == "uniform01" else (1.0, 1.0)  # the others have none
     toy = toy_of(kind, "regression", features=(2.0, 1.0), min_leaves=2, tau=tau)
     draws, _ = run_hard(toy, n_draws=N_DRAWS, seed=seed, likelihood_power=0.0)
-    distance, means = judge(toy, draws, likelihood=False, level=LEVEL)
-    assert distance.value < 0.02
-    assert distance.ok, distance
-    assert means.ok, means
+    assert_exact(toy, draws, level=LEVEL, likelihood=False, most=0.02)
 
 
 @pytest.mark.parametrize("kind", ["uniform", "gap", "uniform01"])

@@ -31,8 +31,8 @@ from ..support.configuring import configured, parameters
 from .hard_battery import (
     LEAVES,
     MORE_ROWS,
+    assert_exact,
     assert_known,
-    judge,
     make_toy,
     prior_functionals,
     run_hard,
@@ -57,7 +57,7 @@ def in_turns(settings, moves, period):
 
 
 def several(move):
-    """Of one move an iteration; regrow costs as much as several others."""
+    """Of one move per iteration; regrow costs as much as several others."""
     return (move,) * (2 if move == "regrow" else 5)
 
 
@@ -66,14 +66,6 @@ def assert_used(info, move):
     for name in BOTH_WAYS.get(move, (move,)):
         accepted, _ = info.acceptance["sampling"][name]
         assert accepted.sum() >= 200, (name, accepted)
-
-
-def assert_exact(toy, draws, *, likelihood=True):
-    distance, means = judge(toy, draws, likelihood=likelihood, level=LEVEL)
-    print(f"{len(toy.trees)} trees, total variation {distance.value:.4f} of which noise "
-          f"{distance.noise:.4f}, at most {distance.bound:.4f}")  # fmt: skip
-    assert distance.ok, distance
-    assert means.ok, means
 
 
 def toy_of(kind, leaves, **prior):
@@ -93,19 +85,14 @@ def test_posterior(kind, leaves, move, seed):
     toy = toy_of(kind, leaves)
     draws, info = run_hard(toy, seed=seed, informed_moves=several(move), **FEW)
     assert_used(info, move)
-    assert_exact(toy, draws)
+    assert_exact(toy, draws, level=LEVEL)
 
 
 @pytest.fixture
 def scans_see_the_data(monkeypatch):
     """Scans at full power, whatever the power of the likelihood in the target."""
-    made = cgm.scanned_of
-
-    def at_full_power(model):
-        data, scored = made(model)
-        return data, scored._replace(power=np.ones(1))
-
-    monkeypatch.setattr(cgm, "scanned_of", at_full_power)
+    made = cgm.scan_model_of
+    monkeypatch.setattr(cgm, "scan_model_of", lambda model: made(model)._replace(power=np.ones(1)))
 
 
 @pytest.mark.usefixtures("scans_see_the_data")
@@ -137,7 +124,7 @@ def test_posterior_by_informed_moves_alone(kind, leaves, moves, seed):
     toy = toy_of(kind, leaves)
     draws, info = run_hard(toy, seed=seed, moves=moves, n_draws=10_000)
     assert "prior grow" not in info.acceptance["sampling"]
-    assert_exact(toy, draws)
+    assert_exact(toy, draws, level=LEVEL)
 
 
 @pytest.mark.usefixtures("scans_see_the_data")
@@ -147,7 +134,7 @@ def test_prior_by_informed_moves_alone(kind, seed):
     tau = (2.0, 1.0) if kind == "uniform01" else (1.0, 1.0)  # the others have none
     toy = toy_of(kind, "regression", features=(2.0, 1.0), min_leaves=2, tau=tau)
     draws, _ = run_hard(toy, seed=seed, moves="informed", likelihood_power=0.0, n_draws=10_000)
-    assert_exact(toy, draws, likelihood=False)
+    assert_exact(toy, draws, level=LEVEL, likelihood=False)
 
 
 # ------------------------------------------------------------------ bookkeeping

@@ -129,19 +129,9 @@ def test_intervals_of_numbers_many_times(method, h, rng):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("method", "n_classes"), [("hmc-df", 2), ("hmc-dfi", 3)])
-def test_probabilities_many_times(method, n_classes, rng):
-    judge(class_intervals(method, 0.0, n_classes, rng, 400))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("h", "least"), [(0.01, 0.85), (0.1, 0.75)])
-def test_what_soft_splits_cost(h, least, rng):
-    """The soft likelihood is no distribution over labels: intervals are somewhat too narrow.
-
-    There is no nominal value to test against; the bounds are what the documentation admits.
-    """
-    gaps = class_intervals("hmc-df", h, 2, rng, 400)
-    gap, error = gaps.pop("interval")
-    assert 0.9 + gap + 4 * error > least
-    assert all(abs(gap) < 0.1 + 4 * error for gap, error in gaps.values())
+@pytest.mark.parametrize(
+    ("method", "h", "n_classes"),
+    [("hmc-df", 0.0, 2), ("hmc-dfi", 0.0, 3), ("hmc-df", 0.01, 2), ("hmc-df", 0.1, 2)],
+)
+def test_probabilities_many_times(method, h, n_classes, rng):
+    judge(class_intervals(method, h, n_classes, rng, 400))

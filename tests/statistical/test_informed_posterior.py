@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 
 from hamiltree.core.moves.propose import NAMES
-from hamiltree.samplers import rjhmc
+from hamiltree.samplers import rjhmc_state
 
 from ..reference.exact import exact_toy
 from ..reference.model import TOYS
-from ..reference.stats import compare_means, total_variation
-from .battery import run_toy
+from .battery import assert_exact, run_toy
 from .prior_battery import OPTIONS, assert_prior, toy
 
 LEVEL = 1e-5  # of each of some 15 tests a case: a false alarm in some 40 runs, long ones included
@@ -57,26 +56,23 @@ def test_posterior(toy_name, method, h, move, seed):
         h=h,
         n_draws=8_000,
         seed=seed,
+        of_labels="paper",
         configuration="composed",
         informed_moves=(move,) * TIMES.get(move, 6),
     )
     assert_used(sampled, move)
-    distance = total_variation(sampled.shapes, exact.shapes, level=LEVEL)
-    means = compare_means(sampled.functionals, exact.means, level=LEVEL)
-    print(f"total variation {distance.value:.4f} +- {distance.standard_error:.4f}; z {means.z}")
-    assert distance.ok, distance
-    assert means.ok, means
+    assert_exact(sampled, exact, level=LEVEL)
 
 
 @pytest.fixture
 def scans_see_the_data(monkeypatch):
     """Scans at full power, whatever the power of the likelihood in the target."""
-    made = rjhmc.make_scan
+    made = rjhmc_state.make_scan
 
     def at_full_power(data, model, *sizes):
         return made(data, model._replace(power=np.ones(1)), *sizes)
 
-    monkeypatch.setattr(rjhmc, "make_scan", at_full_power)
+    monkeypatch.setattr(rjhmc_state, "make_scan", at_full_power)
 
 
 @pytest.mark.usefixtures("scans_see_the_data")

@@ -15,7 +15,7 @@ from ..reference.enumerate_hard import HardPrior, Toy, labels_of
 from ..reference.stats import geweke, total_variation
 from .hard_battery import (
     LEAVES,
-    judge,
+    assert_exact,
     labels_by_chain,
     make_toy,
     prior_functionals,
@@ -32,12 +32,7 @@ MORE_ROWS = np.random.default_rng(9).integers(1, [4, 7, 20], size=(14, 3)) / [4,
 def test_exact_posterior(leaves, seed):
     toy = make_toy("wu", leaves)
     draws, _ = run_hard(toy, n_draws=N_DRAWS, seed=seed)
-    distance, means = judge(toy, draws, likelihood=True, level=LEVEL)
-    print(f"{len(toy.trees)} trees, total variation {distance.value:.4f} of which noise "
-          f"{distance.noise:.4f} +- {distance.standard_error:.4f}")  # fmt: skip
-    assert distance.value < 0.02
-    assert distance.ok, distance
-    assert means.ok, means
+    assert_exact(toy, draws, level=LEVEL, most=0.02)
 
 
 @pytest.mark.parametrize("max_leaves", [4, pytest.param(6, marks=pytest.mark.long)])
@@ -54,10 +49,7 @@ def test_exact_prior(max_leaves, seed):
         tau=(2.0, 1.5),
     )
     draws, _ = run_hard(toy, n_draws=N_DRAWS * max_leaves // 4, seed=seed, likelihood_power=0.0)
-    distance, means = judge(toy, draws, likelihood=False, level=LEVEL)
-    assert distance.value < 0.02
-    assert distance.ok, distance
-    assert means.ok, means
+    assert_exact(toy, draws, level=LEVEL, likelihood=False, most=0.02)
 
 
 def test_prior_of_larger_trees(rng, seed):

@@ -7,6 +7,7 @@ import numpy as np
 from hamiltree.core.soft.data import (
     ADJOINT,
     CLASSES,
+    LABELS,
     Work,
     aligned_zeros,
     make_data,
@@ -85,6 +86,7 @@ def random_model(
     h: float | np.ndarray,
     power: float = 1.0,
     centred: bool = False,
+    weights: np.ndarray | None = None,
 ) -> tuple[Model, Work, np.ndarray, np.ndarray]:
     """Model, scratch, and the data as [rows, features] and y in the order given.
 
@@ -92,9 +94,9 @@ def random_model(
     """
     X = rng.uniform(size=(n_rows, n_features))
     X[0], X[1] = 0.0, 1.0  # the ends of the range, where small h saturates
-    n_classes = 3 if family == CLASSES else 0
+    n_classes = 3 if family in (CLASSES, LABELS) else 0
     y = rng.integers(0, 3, n_rows) if n_classes else rng.normal(size=n_rows)
-    data = make_data(np.ascontiguousarray(X.T), y, n_classes)
+    data = make_data(np.ascontiguousarray(X.T), y, n_classes, weights)
     work = make_work(data, MAX_LEAVES, n_classes, tree.weights.shape[1], family)
     prior = make_tree_prior(
         n_features,
@@ -110,6 +112,8 @@ def random_model(
     softness = np.broadcast_to(np.asarray(h, float), n_features).copy()
     centre = rng.uniform(0.2, 0.8, n_features) if centred else np.zeros(0)
     model = make_model(family, data, prior, leaf_prior, softness, power, centre, work)
+    if family == LABELS:
+        model.leaves.p[:] = rng.dirichlet(np.ones(n_classes), size=MAX_LEAVES)
     return model, work, X, y
 
 

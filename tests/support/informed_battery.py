@@ -14,7 +14,7 @@ from hamiltree.core.scan.data import Scan as CompiledScan
 from hamiltree.core.scan.proposals import Proposals, draw_weighed, put_rule, weigh
 from hamiltree.core.scan.scores import fill_known_tables
 from hamiltree.core.tree.nodes import Tree, copy_tree, empty_tree
-from hamiltree.samplers import rjhmc
+from hamiltree.samplers import rjhmc, rjhmc_state
 from hamiltree.samplers.rjhmc import RJHMC, RJHMCChain
 
 from ..reference.model import Prior
@@ -63,10 +63,13 @@ class Bench:
         rng: np.random.Generator,
         prior: Prior = PRIOR,
         separable: bool = False,
+        weights: np.ndarray | None = None,
+        repeated: bool = False,
     ) -> Bench:
         """Three columns: one of three values, one that reaches 0 and 1, and one inside.
 
-        ``separable``: two classes, told apart by the last column.
+        ``separable``: two classes, told apart by the last column. ``weights`` of the rows, or,
+        with ``repeated``, how often each is there.
         """
         X = rng.uniform(0.05, 0.95, size=(N_ROWS, 3))
         X[:, 0] = rng.choice([0.1, 0.5, 0.8], size=N_ROWS)
@@ -86,9 +89,13 @@ class Bench:
             "class_prior": prior.classes,
             "mu_prior": prior.mu,
             "likelihood_power": POWER,
+            "likelihood": "paper",  # whose scans count softly whatever the data are
         }
         settings = configured(method, **usable(method, values))
-        sampler = RJHMC.build(np.ascontiguousarray(X.T), y, n_classes, settings, 0)
+        if repeated:
+            X, y, weights = np.repeat(X, weights, axis=0), np.repeat(y, weights), None
+        columns = np.ascontiguousarray(X.T)
+        sampler = RJHMC.build(columns, y, n_classes, settings, 0, weights=weights)
         max_bins = sampler.scan_data.grid.shape[1]
         return cls(sampler.start(rng), X, y, n_classes, method, h, prior, rng, max_bins)
 
@@ -134,7 +141,7 @@ class Bench:
 
 def make_binned(monkeypatch, max_bins: int) -> None:
     """Have columns binned however few the rows are, with so many bins at most."""
-    for module in (row_threads, rjhmc):
+    for module in (row_threads, rjhmc, rjhmc_state):
         monkeypatch.setattr(module, "BINNED_ROWS", 0)
     monkeypatch.setattr(bins, "MAX_BINS", max_bins)
 

@@ -20,7 +20,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "hmc-dfi paper": {"method": "hmc-dfi", "preset": "paper", "adapt_steps": 30},
     "cgm": {"method": "cgm"},
     "cgm prior": {"method": "cgm", "moves": "prior", "proposals": 3},
+    "cgm replicas": {"method": "cgm", "replicas": 3},
     "wu": {"method": "wu", "triples": 2},
+    "wu replicas": {"method": "wu", "triples": 2, "replicas": 3, "hottest_power": 0.0},
     "smc": {"method": "smc"},
 }
 """Parameters of an estimator, by kind of run."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import typer
 
 from ..core.backend.cache import CACHE, CAN_KEEP
-from ..core.backend.records import Record
-from ..core.backend.units import all_units, unit_of
+from ..core.backend.units import all_units
 from ..running.progress import compile_with_bar
 from .screen import examples, out
 
@@ -19,10 +18,10 @@ def compile_everything() -> None:
     """Compile every kernel ahead of the first fit, for images and clusters."""
     if not CAN_KEEP:
         raise OSError(f"{CACHE} cannot be written to: set NUMBA_CACHE_DIR to a folder that can")
-    units = [*all_units(), *(unit_of(record) for record in Record.__subclasses__())]
+    units = all_units()
     left = [unit for unit in units if not unit.is_compiled]
     if not left:
-        out.print(f"All {len(units)} kernels and records are compiled already.")
+        out.print(f"All {len(units)} kernels are compiled already.")
         return
     seconds = compile_with_bar(left)
-    out.print(f"Compiled {len(left)} kernels and records in {seconds:.1f} s.")
+    out.print(f"Compiled {len(left)} kernels in {seconds:.1f} s.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -12,11 +12,9 @@ from sklearn.model_selection import train_test_split
 
 from ..datasets import load_bcw
 from ..estimators import BayesianTreeClassifier
-from ..posterior import Posterior
 from ..posterior.describe import summary_sentence
-from ..report import write_report
 from .figures import save_figure
-from .screen import Seed, examples, heading, out, warnings_as_notes
+from .screen import Seed, examples, heading, in_options, out, warnings_as_notes
 
 
 def mount(app: typer.Typer) -> None:
@@ -65,19 +63,22 @@ def demo(
     )
 
     heading("In short")
-    out.print(summary_sentence(posterior), markup=False)
+    out.print(in_options(summary_sentence(posterior)), markup=False)
 
     heading("The tree with the highest posterior")
     out.print(posterior.best_tree().to_text(), markup=False)
 
     heading("To look at")
-    for path, what in _write(posterior, folder):
+    for path, what in _write(model, X_test, y_test, folder):
         out.print(f"  {escape(str(path)):<32} {what}")
 
 
-def _write(posterior: Posterior, folder: Path) -> list[tuple[Path, str]]:
+def _write(
+    model: BayesianTreeClassifier, X_test: Any, y_test: Any, folder: Path
+) -> list[tuple[Path, str]]:
     from ..plots import plot_leaves, plot_trace  # not while someone reads --help
 
+    posterior = model.posterior_
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {
         "tree.png": (posterior.best_tree().plot, "this tree, drawn"),
@@ -88,9 +89,9 @@ def _write(posterior: Posterior, folder: Path) -> list[tuple[Path, str]]:
     for name, (draw, what) in pictures.items():
         save_figure(draw, folder / name)
         written.append((folder / name, what))
-    posterior.save(folder / "model.nc")
+    model.save(folder / "model.nc")
     written.append((folder / "model.nc", "the model: hamiltree summary, predict ... take it"))
     title = "Is a breast tumour malignant?"
-    page = write_report(posterior, folder / "report.html", title=title)
-    written.append((page, "open in a browser: every tree, and predictions for rows you type"))
+    page = model.report(folder / "report.html", X_test, y_test, title=title)
+    written.append((page, "open in a browser: trees, how well they predict, rows you type"))
     return written

@@ -26,7 +26,7 @@ from ..inputs.tables import (
     labels,
     listed,
     read_table,
-    refuse_missing,
+    refuse_infinite,
     told_apart,
 )
 from ..utils.files import check_writable
@@ -217,11 +217,13 @@ def _usable(
         if complete.empty:
             raise TableError("every row has a missing value: leave out columns with --drop")
         frame = complete.reset_index(drop=True)
-    refuse_missing(
-        frame,
-        advice="Fill them in, leave these rows out (--drop-missing), or leave out a column "
-        "(--drop NAME).",
-    )
+    unknown = int(frame[target].isna().sum())
+    if unknown:
+        raise TableError(
+            f"the target {target!r} is missing in {unknown} of {len(frame)} rows: leave these rows "
+            "out of the file"
+        )
+    refuse_infinite(frame)
     return frame
 
 

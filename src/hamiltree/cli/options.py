@@ -13,7 +13,10 @@ from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
 from ..methods import METHODS, chosen
 from ..methods.parameters import declared
 
-ESTIMATORS = {"classification": BayesianTreeClassifier, "regression": BayesianTreeRegressor}
+ESTIMATORS: dict[str, Any] = {
+    "classification": BayesianTreeClassifier,
+    "regression": BayesianTreeRegressor,
+}
 OWN = ("random_state", "progress", "n_jobs", "checkpoint", "checkpoint_seconds", "warm_start")
 """Parameters that the command line names, or sets, in its own way."""
 HIDDEN = ("likelihood_power",)
@@ -26,6 +29,7 @@ METAVARS = {
     "float, array or str": "FLOAT",
     "str or Method": "NAME",
     "str": "NAME",
+    "dict or str": "NAME",
 }
 """Types of parameters as they are typed."""
 RUN = "The run and the prior, for every method"

@@ -10,14 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ..inputs.encoding import encoding_of
-from ..inputs.tables import TableError, labels, read_table, refuse_missing
 from ..posterior import Posterior
 from .figures import save_figure
+from .rows import rows_of
 from .screen import ModelFile, examples, load, note, writable
 
 KINDS = (
-    "calibration", "inclusion", "leaves", "partial-dependence", "predictions", "rank",
+    "calibration", "inclusion", "leaves", "partial-dependence", "ppc", "predictions", "rank",
     "similarity", "thresholds", "trace",
 )  # fmt: skip
 """Named here and not read from the plots: loading matplotlib takes a second, and --help waits."""
@@ -43,7 +42,12 @@ def plot(
         typer.Option("--output", "-o", help="png, svg or pdf; the kind's name .png if left out."),
     ] = None,
     feature: Annotated[
-        str | None, typer.Option(help="Feature; the one used most if left out.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column of the table; the one used most if left out. Repeat it for several "
+            "pictures of partial-dependence.",
+        ),
     ] = None,
     quantity: Annotated[
         str | None, typer.Option(help="For trace and rank: log_posterior, n_leaves or depth.")
@@ -60,10 +64,10 @@ def plot(
     posterior = load(model)
     draw = _function(name)
     known = inspect.signature(draw).parameters
-    given: dict[str, Any] = {"feature": feature, "quantity": quantity}
+    given: dict[str, Any] = {"feature": _features(name, feature), "quantity": quantity}
     given["label"] = None if label is None else _class(posterior, label)
     if data is not None:
-        given |= _rows(posterior, data, "y" in known)
+        given |= rows_of(posterior, data, with_target="y" in known)
     given = {option: value for option, value in given.items() if value is not None}
     unused = [option for option in given if option not in known]
     if unused:
@@ -73,6 +77,15 @@ def plot(
             raise ValueError(f"{name} needs {_option(option)}: rows that the model has not seen")
     save_figure(lambda: draw(posterior, **given), target)
     note(f"wrote {target}")
+
+
+def _features(kind: str, given: list[str] | None) -> Any:
+    """None, one name, or several where the plot takes them."""
+    if not given:
+        return None
+    if len(given) > 1 and kind != "partial-dependence":
+        raise ValueError(f"{kind} shows one feature, got {len(given)}")
+    return given if len(given) > 1 else given[0]
 
 
 def _function(kind: str) -> Callable[..., Any]:
@@ -93,19 +106,3 @@ def _class(posterior: Posterior, text: str) -> Any:
     if not found:
         raise ValueError(f"there is no class {text!r}")
     return found[0]
-
-
-def _rows(posterior: Posterior, path: Path, with_target: bool) -> dict[str, Any]:
-    """Encoded rows and, where the table has it and the plot uses it, the target."""
-    frame, encoding = read_table(path), encoding_of(posterior)
-    rows: dict[str, Any] = {"X": encoding.encode(frame)}
-    if with_target and encoding.target in frame:
-        refuse_missing(frame[[encoding.target]], advice="Leave these rows out.")
-        y = frame[encoding.target]
-        known = posterior.preprocessing.classes
-        if known is not None and not set(labels(y)) <= set(known):
-            raise TableError(
-                f"{path.name} has classes in {encoding.target!r} that were not learned"
-            )
-        rows["y"] = y.to_numpy() if known is None else labels(y)
-    return rows

@@ -1,4 +1,4 @@
-"""``hamiltree predict``: new rows in, predictions with their uncertainty out, as CSV."""
+"""``hamiltree predict``: new rows in, predictions with their uncertainty out, as CSV or JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ..estimators.classifier import INTERVAL_SEED
 from ..inputs.encoding import encoding_of
 from ..inputs.tables import TableError, listed, read_table
 from ..posterior import Posterior
-from .screen import ModelFile, examples, load, note, writable
+from ..utils.json_text import json_text
+from .screen import Json, ModelFile, examples, load, note, out, writable
 
 
 def mount(app: typer.Typer) -> None:
@@ -22,6 +23,7 @@ def mount(app: typer.Typer) -> None:
         epilog=examples(
             "hamiltree predict model.nc new_patients.csv",
             "hamiltree predict model.nc new_patients.csv --keep patient_id -o predicted.csv",
+            "hamiltree predict model.nc new_patients.csv --json",
         )
     )(predict)
 
@@ -31,13 +33,17 @@ def predict(
     data: Annotated[Path, typer.Argument(help="New rows: CSV or Parquet.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="CSV file; standard output if left out."),
+        typer.Option("--output", "-o", help="CSV or JSON file; standard output if left out."),
     ] = None,
     coverage: Annotated[float, typer.Option(help="Of the intervals.", min=0.01, max=0.999)] = 0.9,
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Column of the table to copy along; repeat for more."),
     ] = None,
+    as_json: Json = False,
+    full: Annotated[
+        bool, typer.Option("--full-precision", help="Every digit, not only those that matter.")
+    ] = False,
     decimal: Annotated[str, typer.Option(help="Decimal mark of the CSV.")] = ".",
     n_jobs: Annotated[int, typer.Option(help="Threads; -1 for all.")] = -1,
 ) -> None:
@@ -62,12 +68,28 @@ def predict(
     if ignored:
         note(f"ignored {listed(ignored)}: the model does not use it")
     predicted = predictions(posterior, rows, levels, n_jobs)
+    if not full:
+        predicted = predicted.round(_places(posterior))
     table = pandas.concat([frame[keep or []], predicted], axis=1)
-    if output is None:
+    if as_json:
+        text = json_text(table.to_dict(orient="records"), indent=2)
+        if output is None:
+            out.file.write(f"{text}\n")
+        else:
+            output.write_text(f"{text}\n", "utf-8")
+    elif output is None:
         table.to_csv(sys.stdout, index=False)
     else:
         table.to_csv(output, index=False)
+    if output is not None:
         note(f"wrote {len(table)} rows to {output}")
+
+
+def _places(posterior: Posterior) -> int:
+    """Decimals to show: four of a probability; three digits of the target's sd."""
+    if posterior.n_classes:
+        return 4
+    return max(0, 2 - int(np.floor(np.log10(posterior.preprocessing.y_sd))))
 
 
 def predictions(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from ..inputs.tables import TableError
 from ..report import write_report
 from ..report.contents import DRAWS
+from .rows import rows_of
 from .screen import ModelFile, examples, load, note, writable
 
 
@@ -17,6 +19,7 @@ def mount(app: typer.Typer) -> None:
         epilog=examples(
             "hamiltree report model.nc",
             "hamiltree report model.nc -o report.html --title 'Who is readmitted?'",
+            "hamiltree report model.nc --test held_out.csv",
         )
     )(report)
 
@@ -28,8 +31,24 @@ def report(
     draws: Annotated[
         int, typer.Option(help="Trees that the page holds to leaf through and predict with.", min=1)
     ] = DRAWS,
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of rows that the model has not seen, with the target's column: the page "
+            "then says how well they are predicted.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write one page for the browser; it needs no network and no Python to be read."""
     writable(output)
-    write_report(load(model), output, title=title, n_draws=draws)
+    posterior = load(model)
+    held_out: dict[str, Any] = {}
+    if test is not None:
+        rows = rows_of(posterior, test, with_target=True)
+        if "y" not in rows:
+            wanted = posterior.table.encoding.target if posterior.table else ""
+            raise TableError(f"{test.name} lacks the target's column {wanted!r}")
+        held_out = {"X_test": rows["X"], "y_test": rows["y"]}
+    write_report(posterior, output, title=title, n_draws=draws, **held_out)
     note(f"wrote {output} ({output.stat().st_size / 1e6:.1f} MB): open it in a browser")

@@ -8,6 +8,7 @@ Exit codes: 0 done; 1 the input cannot be used, said in words; 2 wrong usage of 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ from ..utils.json_text import json_text
 
 TRACEBACK = "HAMILTREE_TRACEBACK"
 """Environment variable; where it is set, an error shows where it was raised."""
+PARAMETER = re.compile(r"\b(n_chains|n_warmup|n_draws|max_draws|target_rhat)=(\d+(?:\.\d+)?)")
+"""What the diagnosis advises."""
 CHECK_FAILED = 3
 STOPPED = 130
 
@@ -80,6 +83,11 @@ def examples(*lines: str) -> str:
     return "Examples:\n\n" + "\n\n".join(f"  {line}" for line in lines)
 
 
+def in_options(text: str) -> str:
+    """Advice that names parameters of Python, as options of the command line."""
+    return PARAMETER.sub(lambda found: f"--{found[1].replace('_', '-')} {found[2]}", text)
+
+
 def heading(text: str) -> None:
     out.print(f"\n[bold]{text}[/bold]")
 
@@ -102,7 +110,7 @@ def warnings_as_notes(*ignored: type[Warning]) -> Iterator[None]:
             warnings.simplefilter("ignore", category)
         yield
     for text in dict.fromkeys(str(warning.message) for warning in caught):
-        note(text)
+        note(in_options(text))
 
 
 def load(model: Path) -> Posterior:

@@ -10,7 +10,7 @@ import typer
 
 from ..posterior import Posterior
 from ..posterior.describe import finding, summary_sentence
-from .screen import CHECK_FAILED, Json, ModelFile, examples, load, out, print_json
+from .screen import CHECK_FAILED, Json, ModelFile, examples, in_options, load, out, print_json
 
 
 def mount(app: typer.Typer) -> None:
@@ -42,16 +42,16 @@ def summary(
 
 def print_summary(posterior: Posterior) -> None:
     out.print(f"{finding(posterior)}\n", markup=False)
-    out.print(posterior.summary(), markup=False)  # ends with whether the chains agree
+    out.print(in_options(posterior.summary()), markup=False)  # ends with whether the chains agree
 
 
 def facts(posterior: Posterior) -> dict[str, Any]:
     """The same as plain values."""
     weights = posterior.weights
     shares = np.bincount(posterior.n_leaves.ravel(), weights=weights.ravel())
-    names = posterior.preprocessing.feature_names
+    names, diagnosis = posterior.preprocessing.feature_names, posterior.diagnose()
     found: dict[str, Any] = {
-        "sentence": summary_sentence(posterior),
+        "sentence": in_options(summary_sentence(posterior)),
         "method": posterior.configuration.method.name,
         "task": "classification" if posterior.n_classes else "regression",
         "n_chains": posterior.n_chains,
@@ -61,7 +61,7 @@ def facts(posterior: Posterior) -> dict[str, Any]:
         "mean_depth": float(np.sum(weights * posterior.depth)),
         "mean_log_posterior": float(np.sum(weights * posterior.log_posterior)),
         "feature_inclusion": dict(zip(names, posterior.feature_inclusion().tolist(), strict=True)),
-        "diagnosis": asdict(posterior.diagnose()),
+        "diagnosis": {**asdict(diagnosis), "sentence": in_options(diagnosis.sentence)},
         "seconds": posterior.info.seconds,
         "stopped": posterior.info.stopped,
     }
@@ -71,4 +71,5 @@ def facts(posterior: Posterior) -> dict[str, Any]:
         found["mean_sigma"] = float(np.sum(weights * posterior.sigma))
     if posterior.log_evidence is not None:
         found["log_evidence"] = posterior.log_evidence
+        found["log_evidence_error"] = posterior.log_evidence_error
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from typing import Annotated
 
 import numba
 import typer
@@ -13,6 +14,7 @@ from .screen import out
 
 def mount(app: typer.Typer) -> None:
     app.command()(version)
+    app.callback()(options)
 
 
 def version() -> None:
@@ -20,3 +22,23 @@ def version() -> None:
     out.print(
         f"hamiltree {__version__} (Python {platform.python_version()}, numba {numba.__version__})"
     )
+
+
+def _and_leave(asked: bool) -> None:
+    if asked:
+        version()
+        raise typer.Exit
+
+
+def options(
+    asked: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the versions and leave.",
+            is_eager=True,
+            callback=_and_leave,
+        ),
+    ] = False,
+) -> None:
+    """Bayesian decision trees: fit them, read them, predict with them."""

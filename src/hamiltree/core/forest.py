@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from .backend.jit import inlined, kernel, never_inline, row_kernel
-from .backend.records import Float1, Float2, Float3, Int1, Record, Short1
+from .backend.records import Float1, Float2, Float3, Int1, Record, Short1, Word1
 from .backend.units import unit
+from .tree.kinds import MISSING_BELOW, NO_LEVELS
 from .tree.routing import BLOCK, sigmoid
 
 
@@ -28,6 +29,13 @@ class Forest(Record):
     h: Float2
     """[1 or T, 1 or p]; one row for all trees, or one per tree; one entry for all columns, or one
     per column."""
+    levels: Word1
+    """[splits]; what goes right beside larger numbers, see ``tree.kinds``."""
+    kind: Int1
+    """[p]; levels of a category, -1 for numbers that had missing cells in training, 0 for others;
+    [0] where no column is special."""
+    doubts: Int1
+    """[p]; 1 for columns of the rows to predict that have MISSING; [0] where none has."""
 
 
 class Workspace(Record):
@@ -64,6 +72,26 @@ def _go_right(x, f, start, threshold, scale, rows, n):
     first = np.uint64(start)
     for r in range(n):
         rows[PSI, r] = sigmoid((x[f, first + np.uint64(r)] - threshold) * scale)
+
+
+@row_kernel
+def _go_special(x, f, start, kind, threshold, scale, levels, rows, n):
+    """Special columns, and cells that training could say nothing about: these go both ways."""
+    never_inline()
+    first = np.uint64(start)
+    side = 0.5
+    if kind < 0:
+        side = 0.0 if levels == NO_LEVELS else 1.0
+    for r in range(n):
+        value = x[f, first + np.uint64(r)]
+        if value < MISSING_BELOW:
+            rows[PSI, r] = side
+        elif kind > 0:
+            rows[PSI, r] = np.float64((levels >> np.uint64(value)) & np.uint64(1))
+        elif scale > 0.0:
+            rows[PSI, r] = sigmoid((value - threshold) * scale)
+        else:
+            rows[PSI, r] = 1.0 if value > threshold else 0.0
 
 
 @row_kernel
@@ -113,6 +141,22 @@ def _hard_right(x, f, start, threshold, rows, n):
 
 
 @inlined
+def _is_careful(forest, f):
+    """Whether a split on a column is more than a comparison of numbers."""
+    special = forest.kind.shape[0] > 0 and forest.kind[f] != 0
+    return special or (forest.doubts.shape[0] > 0 and forest.doubts[f] != 0)
+
+
+@kernel
+def _split_carefully(columns, forest, split, softness, start, rows, n):
+    f = forest.feature[split]
+    kind = forest.kind[f] if forest.kind.shape[0] > 0 else np.int64(0)
+    scale = 1.0 / softness if softness > 0.0 else 0.0
+    threshold, levels = forest.threshold[split], forest.levels[split]
+    _go_special(columns, f, start, kind, threshold, scale, levels, rows, n)
+
+
+@inlined
 def _softness(forest, t, feature):
     """Of a split of tree t."""
     row = t if forest.h.shape[0] > 1 else 0
@@ -145,6 +189,12 @@ def _predict_block(columns, forest, values, t, start, n, work):
         split -= 1
         f = feature[split]
         softness = _softness(forest, t, 0 if oblique else f)
+        if not oblique and _is_careful(forest, f):
+            _split_carefully(columns, forest, split, softness, start, rows, n)
+            for k in range(width):
+                _mix(rows, stack, top + k, top - width + k, n)
+            top -= width
+            continue
         if oblique:
             _project(columns, forest.weights, split, start, rows, n)
         if softness > 0.0:
@@ -183,6 +233,8 @@ def _route(columns, forest, t, start, n, work):
                 _go_right(rows, PROJECTION, 0, threshold[split], 1.0 / softness, rows, n)
             else:
                 _hard_right(rows, PROJECTION, 0, threshold[split], rows, n)
+        elif _is_careful(forest, f):
+            _split_carefully(columns, forest, split, softness, start, rows, n)
         elif softness > 0.0:
             _go_right(columns, f, start, threshold[split], 1.0 / softness, rows, n)
         else:

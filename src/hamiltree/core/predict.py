@@ -24,12 +24,19 @@ from .forest import (
     moments_of_rows,
     quantiles_of_rows,
 )
+from .tree.kinds import MISSING_BELOW
 from .tree.routing import BLOCK
 
 FloatArray = NDArray[np.float64]
 
 MAX_CHUNKS = 64
 """Chunks of rows a call: enough for every core, too few for the cost of a task to show."""
+
+
+def _for_rows(forest: Forest, columns: FloatArray) -> Forest:
+    """The trees as these rows need them: whether any cell is missing decides once, not by row."""
+    doubts = (columns < MISSING_BELOW).any(axis=1)
+    return forest._replace(doubts=doubts.astype(np.int64)) if doubts.any() else forest
 
 
 def tree_predictions(
@@ -52,6 +59,7 @@ def tree_predictions(
     -------
     ndarray of shape (T, n, K)
     """
+    forest = _for_rows(forest, columns)
     out = np.empty((len(forest.node_offset) - 1, columns.shape[1], values.shape[1]))
     _over_rows(
         lambda first, last, work: draws_of_rows(columns, forest, values, first, last, work, out),
@@ -74,10 +82,11 @@ def prediction_moments(
 ) -> tuple[FloatArray, FloatArray]:
     """Weighted sums over the trees of the predictions and, with ``second``, of their squares.
 
-    ``weight`` has one entry a tree; the other arguments are those of ``tree_predictions``. Both
+    ``weight`` has one entry per tree; the other arguments are those of ``tree_predictions``. Both
     results have shape (n, K); the second has no rows unless it was asked for. No array over the
     trees is made.
     """
+    forest = _for_rows(forest, columns)
     shape = (values.shape[1], columns.shape[1])
     mean = np.zeros(shape)
     square = np.zeros(shape if second else (0, 0))
@@ -100,6 +109,7 @@ def most_likely_leaf(
 
     Of equally likely leaves the first counts.
     """
+    forest = _for_rows(forest, columns)
     out = np.zeros((len(forest.node_offset) - 1, columns.shape[1]), np.int32)
     _over_rows(
         lambda first, last, work: likely_leaf_of_rows(columns, forest, first, last, work, out),

@@ -3,7 +3,7 @@
 from .bundled import load_bcw
 from .paper import PAPER_DATASETS, Split, load_paper_split
 from .raisin import MissingDataError, fetch_raisin
-from .synthetic import cgm_mean, make_cgm, make_wu, wu_mean
+from .synthetic import cgm_mean, make_cgm, make_cgm98, make_wu, wu_mean
 
 __all__ = [
     "PAPER_DATASETS",
@@ -14,6 +14,7 @@ __all__ = [
     "load_bcw",
     "load_paper_split",
     "make_cgm",
+    "make_cgm98",
     "make_wu",
     "wu_mean",
 ]

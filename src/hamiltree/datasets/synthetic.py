@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from ..utils.arrays import FloatArray
 
 N_LEVELS = 10  # the inputs of the CGM data run from 1 to 10
+CGM98_LEVELS = "abcd"
 
 
 def make_cgm(
@@ -65,6 +67,49 @@ def cgm_mean(X: NDArray[np.floating]) -> FloatArray:
     low = np.select([x0 <= 3, x0 <= 7], [1.0, 5.0], 8.0)
     high = np.where(x0 <= 5, 8.0, 2.0)
     return np.where(x1 <= 4, low, high)
+
+
+def make_cgm98(n: int = 800, *, noise: float = 2.0, random_state: int | None = None) -> Bunch:
+    """Draw data from the tree of Chipman, George and McCulloch as they had it, with a category.
+
+    v1 is uniform on 0.5, 1.5, ..., 9.5 and v2 on a, b, c, d::
+
+        v2 in {a, b}: v1 <= 5: 8       else: v1 <= 3: 1
+                      else: 2                else: v1 <= 7: 5
+                                                   else: 8
+
+    Parameters
+    ----------
+    n : int, default=800
+        Number of rows.
+    noise : float, default=2.0
+        Standard deviation of the normal noise.
+    random_state : int or None, default=None
+        Seed. 34647 gives the rows that published comparisons of samplers use.
+
+    Returns
+    -------
+    Bunch
+        ``data``, a pandas DataFrame with a column of numbers and a categorical one; ``target`` [n];
+        ``mean`` [n], the target without noise; ``feature_names``; ``DESCR``.
+    """
+    _checked(n, noise, random_state)
+    rng = np.random.default_rng(random_state)
+    v1 = rng.integers(0, N_LEVELS, n) + 0.5
+    v2 = rng.integers(0, len(CGM98_LEVELS), n)
+    mean = np.where(
+        v2 < 2,
+        np.where(v1 <= 5, 8.0, 2.0),
+        np.select([v1 <= 3, v1 <= 7], [1.0, 5.0], 8.0),
+    )
+    levels = pandas.Categorical.from_codes(v2, list(CGM98_LEVELS))
+    return Bunch(
+        data=pandas.DataFrame({"v1": v1, "v2": levels}),
+        target=mean + noise * rng.standard_normal(n),
+        mean=mean,
+        feature_names=["v1", "v2"],
+        DESCR="The synthetic tree of Chipman, George and McCulloch (1998), with their category.",
+    )
 
 
 def make_wu(

@@ -13,10 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..inputs.columns import as_frame, learn_table, read_table
+from ..inputs.columns import coded as coded_rows
 from ..inputs.preprocess import Preprocessing, only_numbers, refuse_missing
+from ..inputs.weights import weights_of
 from ..methods import Method, chosen
 from ..methods.base import LENGTHS, SHARED, Configuration
 from ..methods.common import softness_of_used
@@ -27,24 +30,31 @@ from ..posterior.draws import Draws, RunInfo, TrainingData, systematic
 from ..running import run
 from ..running.checkpoints import Checkpoints, Snapshot
 from ..utils.arrays import FloatArray
+from .fitted import Fitted
 from .parameters import MAX_DRAWS_FACTOR, EstimatorParameters, RandomState
+from .record import record_of
 
 N_MONITORED = 20  # training rows at which the chains' predictions are compared
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BayesianTree(EstimatorParameters, ABC):
+class BayesianTree(Fitted, EstimatorParameters, ABC):
     """What both estimators share."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Sample trees from the posterior given the training data.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite numbers. Constant columns are ignored, with a warning.
+        X : array-like or table of shape (n_samples, n_features)
+            Numbers, which may be missing (NaN, None); columns of a pandas, polars or pyarrow table
+            may be categories too, see ``categorical_features``. Constant columns are ignored, with
+            a warning.
         y : array-like of shape (n_samples,)
             Class labels of any type, or numbers.
+        sample_weight : array-like of shape (n_samples,), optional
+            How many rows each row counts for: a row of weight 2 is two rows, one of weight 0 is
+            absent. Any finite numbers that are not negative.
 
         Returns
         -------
@@ -58,12 +68,22 @@ class BayesianTree(EstimatorParameters, ABC):
         values = {f.name: checked(self, f) for f in declared(self)}
         method = chosen(self.method, self.preset)
         method.refuse_unused(values)
-        with only_numbers(X=X, y=y):
+        numbers, columns = learn_table(X, values["categorical_features"])
+        with only_numbers(X=numbers, y=y):
             rows, target = validate_data(
-                self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=is_regressor(self)
+                self,
+                numbers,
+                y,
+                dtype=np.float64,
+                ensure_all_finite="allow-nan",
+                ensure_min_samples=2,
+                y_numeric=is_regressor(self),
             )
         refuse_missing(target)
-        preprocessing, coded, n_classes = self._learn(rows, target)
+        rows, target, weights = self._weigh(rows, target, sample_weight)
+        rows, names = coded_rows(rows), _names_of(numbers)
+        about = {"columns": columns, "expand": method.takes_numbers_only}
+        preprocessing, coded, n_classes = self._learn(rows, target, weights, names, about)
         configuration = self._configuration(method, values, preprocessing, n_classes)
         lengths = method.filled({name: values[name] for name in LENGTHS})
         lengths["n_warmup"] = lengths["n_warmup"] or 0
@@ -75,7 +95,7 @@ class BayesianTree(EstimatorParameters, ABC):
             seed = checkpoints.seed  # the user left it to us, and this is what it was
         limit = _most_draws(lengths["n_draws"], self.target_rhat, self.max_draws)
         known = np.asarray(target, np.float64) if n_classes == 0 else coded
-        training = TrainingData(rows, known)
+        training = TrainingData(rows, known, weights)
         monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
 
         def posterior_of(draws: Draws, info: RunInfo) -> Posterior:
@@ -88,7 +108,9 @@ class BayesianTree(EstimatorParameters, ABC):
         if (max_rhat := self.target_rhat) is not None:
             goal = run.Goal(lambda *drawn: agree(posterior_of(*drawn), max_rhat), limit)
         drawn = run.sample(
-            run.Problem(columns=preprocessing.columns_of(rows), y=coded, n_classes=n_classes),
+            run.Problem(
+                preprocessing.columns_of(rows), coded, n_classes, weights, preprocessing.kinds
+            ),
             configuration,
             n_chains=lengths["n_chains"],
             n_warmup=lengths["n_warmup"],
@@ -100,24 +122,36 @@ class BayesianTree(EstimatorParameters, ABC):
             checkpoints=checkpoints,
         )
         # A copy, whatever becomes of the caller's; now that the sampler's memory is free again.
-        training = TrainingData(rows.copy(), known.copy())
+        training = TrainingData(rows.copy(), known.copy(), weights)
         self.posterior_ = posterior_of(*drawn)
+        self.posterior_.model = record_of(self)
         self._chains = checkpoints.held
         self._tell_of_the_run(limit, checkpoints)
         return self
 
-    def single_tree_score(self, X: ArrayLike, y: ArrayLike) -> float:
+    def single_tree_score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Score each draw as one tree, then average, as the paper does.
 
         Each row goes to its most likely leaf. Accuracy for classification, mean squared error for
         regression: a single tree's, where ``score`` judges the average of all trees.
         """
         check_is_fitted(self)
-        with only_numbers(X=X, y=y):
+        numbers = self._read(X)
+        with only_numbers(X=numbers, y=y):
             rows, target = validate_data(
-                self, X, y, reset=False, dtype=np.float64, y_numeric=is_regressor(self)
+                self,
+                numbers,
+                y,
+                reset=False,
+                dtype=np.float64,
+                ensure_all_finite="allow-nan",
+                y_numeric=is_regressor(self),
             )
         refuse_missing(target)
+        rows = coded_rows(rows)
+        row_weights = weights_of(sample_weight, len(rows))
         posterior = self.posterior_
         total = 0.0
         step = max(1, 10_000_000 // posterior.weights.size)
@@ -125,8 +159,8 @@ class BayesianTree(EstimatorParameters, ABC):
             part = slice(start, start + step)
             trees = posterior.predict_single_trees(rows[part], n_jobs=self.n_jobs)
             loss = self._tree_score(trees, np.asarray(target)[part])
-            total += float(np.sum(posterior.weights * loss.sum(axis=2)))
-        return total / len(rows)
+            total += float(np.sum(posterior.weights * (loss @ row_weights[part])))
+        return total / float(row_weights.sum())
 
     def sample_predictive(
         self, X: ArrayLike, n_samples: int | None = None, random_state: RandomState = None
@@ -187,8 +221,31 @@ class BayesianTree(EstimatorParameters, ABC):
         h[posterior.preprocessing.used] = mean
         return h
 
+    def _weigh(
+        self, X: FloatArray, y: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> tuple[FloatArray, NDArray[Any], FloatArray | None]:
+        """Rows that count, their targets, and their weights; None where all are 1."""
+        weights = self._with_class_weights(weights_of(sample_weight, len(X)), y)
+        present = weights > 0
+        if not present.all():
+            X, y, weights = X[present], y[present], weights[present]
+        if len(X) < 2:
+            raise ValueError("fewer than 2 rows have a positive weight")
+        return X, y, None if (weights == 1).all() else weights
+
+    def _with_class_weights(self, weights: FloatArray, y: NDArray[Any]) -> FloatArray:
+        """Only classification has classes."""
+        return weights
+
     @abstractmethod
-    def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
+    def _learn(
+        self,
+        X: FloatArray,
+        y: NDArray[Any],
+        weights: FloatArray | None,
+        names: tuple[str, ...] | None,
+        about: dict[str, Any],
+    ) -> tuple[Preprocessing, NDArray[Any], int]:
         """Preprocessing, the target as the model sees it, and the number of classes or 0."""
 
     @abstractmethod
@@ -198,11 +255,30 @@ class BayesianTree(EstimatorParameters, ABC):
     def _rows(self, X: ArrayLike) -> FloatArray:
         """Rows to predict, checked against the training columns."""
         check_is_fitted(self)
-        with only_numbers(X=X):
+        numbers = self._read(X)
+        with only_numbers(X=numbers):
             rows: FloatArray = validate_data(
-                self, X, reset=False, dtype=np.float64, ensure_min_samples=0
+                self,
+                numbers,
+                reset=False,
+                dtype=np.float64,
+                ensure_all_finite="allow-nan",
+                ensure_min_samples=0,
             )
-        return rows
+        return coded_rows(rows)
+
+    def _read(self, X: Any) -> Any:
+        """New rows as numbers, where training had categories or the rows are a table."""
+        scale = self.posterior_.preprocessing
+        if not scale.columns and as_frame(X) is None:
+            return X
+        return read_table(X, scale.columns, scale.feature_names)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
 
     def _configuration(
         self, method: Method, values: dict[str, Any], used: Preprocessing, n_classes: int
@@ -257,6 +333,12 @@ class BayesianTree(EstimatorParameters, ABC):
             warnings.warn(diagnosis.sentence, ConvergenceWarning, stacklevel=3)
         elif self.progress:
             print(diagnosis.sentence, file=sys.stderr)
+
+
+def _names_of(rows: Any) -> tuple[str, ...] | None:
+    """Names of the columns as texts, of a table whatever their type is."""
+    columns = getattr(rows, "columns", None)
+    return None if columns is None else tuple(str(name) for name in columns)
 
 
 def _most_draws(n_draws: int, target_rhat: float | None, max_draws: int | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..inputs.preprocess import Preprocessing, learn
-from ..methods.parameters import documented
+from ..inputs.weights import with_class_weights
+from ..methods.parameters import class_weights, documented, parameter
 from ..utils.arrays import FloatArray
 from .base import BayesianTree, tails_of
 
@@ -53,6 +55,13 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
     array([[0.96, 0.02, 0.02]])
     """
 
+    class_weight: Mapping[Any, float] | str | None = parameter(
+        None,
+        class_weights(),
+        'Weights of the classes, which multiply those of the rows: a dict by label, or "balanced", '
+        "by which every class counts for as many rows.",
+    )
+
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class of highest posterior mean probability, [n]."""
         probabilities = self.predict_proba(X)
@@ -80,7 +89,17 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
         )
         return np.moveaxis(quantiles, 0, 2)
 
-    def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
+    def _with_class_weights(self, weights: FloatArray, y: NDArray[Any]) -> FloatArray:
+        return with_class_weights(weights, y, self.class_weight)
+
+    def _learn(
+        self,
+        X: FloatArray,
+        y: NDArray[Any],
+        weights: FloatArray | None,
+        names: tuple[str, ...] | None,
+        about: dict[str, Any],
+    ) -> tuple[Preprocessing, NDArray[Any], int]:
         if y.dtype.kind == "f" and np.abs(y).max() >= EXACT_FLOATS:
             raise ValueError(
                 "class labels of 2**53 and more cannot be told apart as floating-point numbers: "
@@ -93,8 +112,8 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
             raise TypeError(f"class labels of different types have no order: {error}") from None
         if len(self.classes_) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 classes; got 1 class")
-        names = getattr(self, "feature_names_in_", None)
-        return learn(X, names, classes=self.classes_, dtype=self.dtype), codes, len(self.classes_)
+        scale = learn(X, names, classes=self.classes_, dtype=self.dtype, **about)
+        return scale, codes, len(self.classes_)
 
     def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
         right: NDArray[np.bool_] = trees == y

@@ -116,6 +116,13 @@ class EstimatorParameters(BaseEstimator):
         real(0, low_allowed=True),
         "Seconds between two checkpoints; more where writing would take over 1 % of the time.",
     )
+    categorical_features: Any = parameter(  # noqa: RUF009
+        "from_dtype",
+        anything("str, array or None"),
+        'Columns that are categories: "from_dtype" takes texts, categories and truth values of a '
+        "table; or names, numbers or a mask of columns; None for none. Splits on them are on sets "
+        "of levels.",
+    )
     dtype: str = parameter(
         "float64",
         one_of("float64", "float32"),

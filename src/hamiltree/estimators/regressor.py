@@ -68,10 +68,24 @@ class BayesianTreeRegressor(RegressorMixin, BayesianTree):
         rows = self._rows(X)
         return self.posterior_.predict_quantiles(rows, tails, n_jobs=self.n_jobs).T
 
-    def _learn(self, X: FloatArray, y: NDArray[Any]) -> tuple[Preprocessing, NDArray[Any], int]:
-        names = getattr(self, "feature_names_in_", None)
+    def _learn(
+        self,
+        X: FloatArray,
+        y: NDArray[Any],
+        weights: FloatArray | None,
+        names: tuple[str, ...] | None,
+        about: dict[str, Any],
+    ) -> tuple[Preprocessing, NDArray[Any], int]:
         target = y.astype(np.float64)
-        preprocessing = learn(X, names, y=target, standardize=self.standardize, dtype=self.dtype)
+        preprocessing = learn(
+            X,
+            names,
+            y=target,
+            weights=weights,
+            standardize=self.standardize,
+            dtype=self.dtype,
+            **about,
+        )
         return preprocessing, preprocessing.y_to_model(target), 0
 
     def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:

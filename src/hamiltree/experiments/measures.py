@@ -157,7 +157,7 @@ def calibration_error(probabilities: FloatArray, hits: NDArray[np.bool_]) -> flo
 
 
 def log_density(posterior: Posterior, X: FloatArray, y: NDArray[Any]) -> FloatArray:
-    """Log predictive density of a new observation, [row]: a mixture of one normal a draw."""
+    """Log predictive density of a new observation, [row]: a mixture of one normal per draw."""
     columns = posterior.preprocessing.to_unit(X)
     means = posterior.predict_draws(X, n_jobs=1).reshape(-1, len(y))
     own = np.ascontiguousarray(posterior.draws.leaf[:, 1:])  # the leaves' sds, where they have any

@@ -107,7 +107,7 @@ _compiled: set[tuple[str, str, bool]] = set()
 
 
 def _compile(config: Config, split: Split) -> None:
-    """Make, or load, the compiled code before it is timed, once a process."""
+    """Make, or load, the compiled code before it is timed, once per process."""
     what = (config["method"], config["preset"], split.n_classes > 0)
     if what not in _compiled:
         shortest = {"n_draws": 1} if config["method"] == "smc" else {"n_warmup": 0, "n_draws": 1}

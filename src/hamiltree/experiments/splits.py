@@ -88,7 +88,7 @@ def run_split(config: Config, split: Split) -> Result:
     else:
         posterior = fitted(config, split)
         values, _ = measure(posterior, split)
-        if posterior.log_evidence is None:
+        if not posterior.has_particles:
             values["rhat_worst"] = float(max(posterior.diagnose().rhat.values()))
     values["seconds"] = time.perf_counter() - started
     return Result(values)

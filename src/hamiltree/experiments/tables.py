@@ -68,7 +68,7 @@ def paper_table() -> pandas.DataFrame:
 
 
 def summary_table(runs: Sequence[Run]) -> pandas.DataFrame:
-    """The tidy table: a row a data set, method, preset and metric.
+    """The tidy table: one row per data set, method, preset and metric.
 
     The sd of single trees' scores and of leaves is over all draws of all restarts, as the paper's
     seems to be; that of everything else is over the restarts.

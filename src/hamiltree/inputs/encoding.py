@@ -1,8 +1,8 @@
-"""Columns of a table to the numbers a tree splits on, learned in fit and repeated in predict.
+"""Columns of a file's table as the estimators take them, learned in fit and repeated in predict.
 
-Numbers stay as they are. Categories become one column of 0 and 1 each ("one-hot"; two categories
-need one column), or their rank where they have an order ("ordinal"). The encoding goes into the
-model's file, so that new rows, with their columns in any order, are encoded alike.
+Numbers stay numbers, texts are categories, texts with an order have ranks; cells may be missing.
+What became of each column goes into the model's file, so that new rows, with their columns in any
+order, are read alike. Files of version 0.1 have a column of 0 and 1 for each category ("one-hot").
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
-from .tables import TableError, as_text, listed, refuse_missing, told_apart
+from .tables import TableError, as_text, listed, refuse_infinite, told_apart
 
 if TYPE_CHECKING:
     from ..posterior import Posterior
 
-KINDS = ("number", "one-hot", "ordinal")
-MAX_CATEGORIES = 20
+KINDS = ("number", "one-hot", "ordinal", "category")
+MANY = 20
+"""So many different numbers with commas in them are no categories."""
+MAX_CATEGORIES = 64
 """More categories than this in a column look like identifiers or free text."""
 
 
@@ -34,7 +36,7 @@ class Column:
     kind: str
     """One of ``KINDS``."""
     categories: tuple[str, ...] = ()
-    """One-hot: sorted. Ordinal: from low to high. Number: none."""
+    """Category and one-hot: sorted. Ordinal: from low to high. Number: none."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -45,25 +47,21 @@ class Column:
         return tuple(f"{self.name}={category}" for category in shown)
 
     def encode(self, cells: pandas.Series) -> dict[str, Any]:
-        """Encoded columns by name, of cells that are not missing."""
+        """Columns for the estimators by name."""
         if self.kind == "number":
             numbers = pandas.to_numeric(cells, errors="coerce").astype(np.float64)
-            if numbers.isna().any():
+            if (numbers.isna() & cells.notna()).any():
                 raise TableError(f"the column {self.name!r} should hold numbers, not {_odd(cells)}")
             return {self.name: numbers.to_numpy()}
-        texts = cells.map(as_text).to_numpy(dtype=object)
-        unknown = pandas.Series(texts)[~np.isin(texts, np.array(self.categories, dtype=object))]
-        if len(unknown):
-            raise TableError(
-                f"the column {self.name!r} has categories that the model never saw: "
-                f"{_counted(unknown)}; it knows {listed(self.categories, 20)}"
-            )
+        texts = cells.map(as_text, na_action="ignore").astype(object).where(cells.notna(), None)
         if self.kind == "ordinal":
-            rank = {category: float(place) for place, category in enumerate(self.categories)}
-            return {self.name: np.array([rank[text] for text in texts])}
+            return {self.name: pandas.Categorical(texts, categories=self.categories, ordered=True)}
+        if self.kind == "category":
+            return {self.name: texts.to_numpy(dtype=object)}
+        known = texts.isin(self.categories).to_numpy()
         first = len(self.categories) - len(self.outputs)
-        return {
-            output: (texts == category).astype(np.float64)
+        return {  # of a category that it never saw, and of none, an old model knows nothing
+            output: np.where(known, (texts == category).to_numpy(dtype=np.float64), np.nan)
             for output, category in zip(self.outputs, self.categories[first:], strict=True)
         }
 
@@ -71,6 +69,8 @@ class Column:
         """What became of it, in words."""
         if self.kind == "number":
             return "as it is"
+        if self.kind == "category":
+            return f"category: {listed(self.categories, 20)}"
         if self.kind == "ordinal":
             ranks = [f"{category} = {place}" for place, category in enumerate(self.categories)]
             return f"ordinal: {listed(ranks, 20)}"
@@ -99,7 +99,7 @@ class Encoding:
                 f"the table lacks {listed(names_with_hints(absent, frame.columns), 20)}"
             )
         chosen = frame[[column.name for column in self.columns]]
-        refuse_missing(chosen, advice="Fill them in, or leave these rows out.")
+        refuse_infinite(chosen)
         encoded: dict[str, Any] = {}
         for column in self.columns:
             encoded.update(column.encode(chosen[column.name]))
@@ -160,11 +160,41 @@ def encoding_of(posterior: Posterior) -> Encoding:
     """How tables are read for this model; all numbers where it was not fitted to a table."""
     names = posterior.preprocessing.feature_names
     if posterior.table is None:
-        return Encoding.of_numbers(names)
+        return _of_columns(posterior)
     encoding = posterior.table.encoding
     if encoding.outputs != names or not _ranges_fit(encoding, posterior):
         raise TableError("the table of the model's file does not fit its trees")
     return encoding
+
+
+def encoding_of_trees(posterior: Posterior) -> Encoding:
+    """The same as the trees see it: levels as columns of 0 and 1 where the method has these."""
+    encoding, scale = encoding_of(posterior), posterior.preprocessing
+    if scale.indicator is None:
+        return encoding
+    columns = []
+    for column, about in zip(encoding.columns, scale.columns, strict=True):
+        if about.n_levels:
+            labels = tuple(about.label(code) for code in range(about.n_levels))
+            column = Column(column.name, "one-hot", labels)
+        columns.append(column)
+    return Encoding(tuple(columns), encoding.target)
+
+
+def _of_columns(posterior: Posterior) -> Encoding:
+    """Of a model that was fitted in Python."""
+    scale = posterior.preprocessing
+    if not scale.columns:
+        return Encoding.of_numbers(scale.feature_names)
+    columns = []
+    for name, column in zip(scale.feature_names, scale.columns, strict=True):
+        kind, labels = "number", tuple[Any, ...]()
+        if column.order:
+            kind, labels = "ordinal", column.order
+        elif column.levels is not None:
+            kind, labels = "category", (*column.levels, *column.others)
+        columns.append(Column(name, kind, tuple(str(label) for label in labels)))
+    return Encoding(tuple(columns))
 
 
 def _ranges_fit(encoding: Encoding, posterior: Posterior) -> bool:
@@ -174,7 +204,7 @@ def _ranges_fit(encoding: Encoding, posterior: Posterior) -> bool:
         output: max(1, len(column.categories) - 1)
         for column in encoding.columns
         for output in column.outputs
-        if column.kind != "number"
+        if column.kind in ("one-hot", "ordinal")
     }
     return all(
         low >= 0 and low + span <= most[name]
@@ -195,7 +225,7 @@ def learn_encoding(
 
     Parameters
     ----------
-    frame : table of ``read_table``, without missing values
+    frame : table of ``read_table``
     target : name of the target's column
     ordinal : categories from low to high, by column
     categorical : columns of numbers, such as codes, that are to be categories
@@ -231,11 +261,12 @@ def _learn_column(
     if order is None and isinstance(cells.dtype, pandas.CategoricalDtype):
         order = tuple(cells.cat.categories)
     if order is not None:
-        texts = cells.map(as_text).astype(object)
+        texts = cells.dropna().map(as_text).astype(object)
         left_out = texts[~texts.isin(order)]
         if len(left_out):
             raise TableError(f"the order of {name!r} leaves out {_counted(left_out)}")
         return Column(name, "ordinal", tuple(order))
+    cells = cells.dropna()
     if told_apart(cells) is not None and not codes:
         return Column(name, "number")
     texts = cells.map(as_text).astype(object)
@@ -252,15 +283,16 @@ def _learn_column(
             f"numbers are codes: --categorical {name!r}; if not, subtract the smallest from them"
         )
     categories = sorted(texts.unique())
+    decimals = all(re.fullmatch(r"[+-]?\d*,\d+|[+-]?\d+", text) for text in categories)
+    if len(categories) > MANY and decimals:
+        raise TableError(f"{name!r} seems to use decimal commas, say so: --decimal ,")
     if len(categories) > max_categories:
-        if all(re.fullmatch(r"[+-]?\d*,\d+|[+-]?\d+", text) for text in categories):
-            raise TableError(f"{name!r} seems to use decimal commas, say so: --decimal ,")
         raise TableError(
             f"the column {name!r} has {len(categories)} different texts in {len(texts)} rows, "
             f"such as {listed(categories, 3)}. If it is an identifier or free text, leave it out: "
             f"--drop {name!r}; if not: --max-categories {len(categories)}"
         )
-    return Column(name, "one-hot", tuple(categories))
+    return Column(name, "category", tuple(categories))
 
 
 def _odd(cells: pandas.Series) -> str:

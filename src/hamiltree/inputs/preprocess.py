@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ import pandas
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from ..core.tree.kinds import MISSING, Kinds
 from ..utils.arrays import FloatArray, IntArray
+from .columns import CodedRows, Column, as_frame, coded, kinds_of, number_column, read_table
 
-FAR = 1e100  # stands for "infinitely far outside": finite, so that 0 * FAR is not NaN
-FAR_32 = 1e30  # the same for float32
+FAR = 1e30  # stands for "infinitely far outside": finite, so that 0 * FAR is not NaN
 ROWS_PER_BLOCK = 4096
 RAW_LIMIT = 1e100  # squares of larger raw targets overflow
 TARGET_LIMIT = 1e300  # predictions a million sd away must still be finite
@@ -42,16 +43,42 @@ class Preprocessing:
     """Population sd (ddof 0) in the user's units; 1 where ``y_mean`` is 0 by definition."""
     dtype: str = "float64"
     """Of the inputs on the unit interval: what is not a float32 is rounded to one, or not."""
+    columns: tuple[Column, ...] = ()
+    """What each column of the input was; () where all are numbers without missing cells. A category
+    has minimum 0 and span 1: its codes stay what they are."""
+    indicator: IntArray | None = None
+    """[p] for methods that take numbers only: of a category there is a column for each level (for
+    the second of two), 1 where a row has it, and this is its code; -1 for numbers. ``used`` then
+    has an entry for each of them, and missing cells are filled in. None for other methods."""
+    fill: FloatArray | None = None
+    """[p], with ``indicator``: means of the training data on the unit interval, which stand for
+    missing cells and levels never seen."""
+
+    @property
+    def kinds(self) -> Kinds | None:
+        """What the used columns are, for the samplers; None where all are plain numbers."""
+        return None if self.indicator is not None else kinds_of(self.columns, self.used)
+
+    def column(self, place: int) -> Column:
+        """What the used column of this number was in training."""
+        return self.columns[self.used[place]] if self.columns else Column()
 
     @property
     def used_names(self) -> tuple[str, ...]:
         """Names of the used columns, [p]."""
-        return tuple(self.feature_names[column] for column in self.used)
+        if self.indicator is None:
+            return tuple(self.feature_names[column] for column in self.used)
+        return tuple(
+            self.feature_names[column]
+            + ("" if code < 0 else f"={self.columns[column].label(int(code))}")
+            for column, code in zip(self.used, self.indicator, strict=True)
+        )
 
     def to_unit(self, X: ArrayLike) -> FloatArray:
         """Rows [n, all columns] to columns [p, n]: the training data fill [0, 1] exactly.
 
-        Rows outside the training range go outside [0, 1], at most to +-1e100.
+        Rows outside the training range go outside [0, 1], at most to +-1e30; cells that are missing
+        are ``MISSING``, and categories codes, see ``core.tree.kinds``.
         """
         columns = self._scaled(self.rows(X))
         if self.dtype != "float64":
@@ -63,15 +90,28 @@ class Preprocessing:
         return UnitColumns(self, X)
 
     def _scaled(self, rows: FloatArray) -> FloatArray:
-        columns = np.ascontiguousarray(rows[:, self.used].T)
-        far = FAR if self.dtype == "float64" else FAR_32
+        columns = np.array(rows[:, self.used].T, order="C")
+        if self.indicator is not None:
+            of_level = self.indicator >= 0
+            gone = np.isnan(columns[of_level])
+            columns[of_level] = columns[of_level] == self.indicator[of_level, None]
+            columns[of_level] = np.where(gone, np.nan, columns[of_level])
         with np.errstate(over="ignore"):
             columns -= self.minimum[:, None]
             columns /= self.span[:, None]
-        return np.clip(columns, -far, far, out=columns)
+        np.clip(columns, -FAR, FAR, out=columns)
+        missing = np.isnan(columns)
+        if missing.any():
+            stands = MISSING if self.fill is None else self.fill[:, None]
+            columns = np.where(missing, stands, columns)
+        return columns
 
     def rows(self, X: ArrayLike) -> FloatArray:
         """A table as [n, all columns], checked against the training columns."""
+        if isinstance(X, CodedRows):
+            return X
+        if as_frame(X) is not None or self.columns:
+            X = read_table(X, self.columns, self.feature_names)
         names = getattr(X, "columns", None)
         if names is not None and not _match(names, self.feature_names):
             raise ValueError(
@@ -91,9 +131,9 @@ class Preprocessing:
             raise ValueError(
                 f"expected {len(self.feature_names)} columns in a 2-d table, got shape {rows.shape}"
             )
-        if not np.isfinite(rows[:, self.used]).all():
-            raise ValueError("the rows to predict contain NaN or infinity")
-        return rows
+        if np.isinf(rows[:, self.used]).any():
+            raise ValueError("the rows to predict contain infinity")
+        return coded(rows)
 
     def threshold_to_user(self, column: int, tau: float) -> float:
         """A threshold on used column ``column`` from the unit interval to the user's units."""
@@ -144,19 +184,25 @@ def learn(
     *,
     classes: NDArray[Any] | None = None,
     y: FloatArray | None = None,
+    weights: FloatArray | None = None,
     standardize: bool = True,
     dtype: str = "float64",
+    columns: Sequence[Column] = (),
+    expand: bool = False,
 ) -> Preprocessing:
-    """Learn the preprocessing from finite training data.
+    """Learn the preprocessing from training data.
 
     Parameters
     ----------
-    X : [n, all columns], finite
+    X : [n, all columns]; NaN where cells are missing, categories as codes
     feature_names : one name per column, or None
     classes : [K] the labels, for classification
     y : [n] the target, for regression
+    weights : [n] of the rows; None where all are 1
     standardize : whether ``y`` is brought to mean 0 and sd 1
     dtype : that inputs are rounded to on the unit interval
+    columns : what each column is; found from X where left out, all numbers
+    expand : whether the method takes numbers only, see ``Preprocessing.indicator``
 
     Raises
     ------
@@ -165,9 +211,16 @@ def learn(
     """
     names = tuple(feature_names) if feature_names is not None else ()
     names = names or tuple(f"x{column}" for column in range(X.shape[1]))
-    lowest, highest = X.min(axis=0), X.max(axis=0)
-    used = np.flatnonzero(highest > lowest)
-    constant = [names[column] for column in np.flatnonzero(highest == lowest)]
+    gone = np.isnan(X)
+    columns = tuple(columns) or tuple(number_column(column) for column in X.T)
+    there = ~gone.all(axis=0)
+    lowest, highest = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for column in np.flatnonzero(there):  # one by one: a copy of large data would not fit
+        lowest[column], highest[column] = np.nanmin(X[:, column]), np.nanmax(X[:, column])
+    # numbers that are all equal, where they are there, can still be told from missing ones
+    varies = (highest > lowest) | (gone.any(axis=0) & there)
+    used = np.flatnonzero(varies)
+    constant = [names[column] for column in np.flatnonzero(~varies)]
     if used.size == 0:
         raise ValueError("every column of X is constant: there is nothing to split on")
     if constant:
@@ -176,23 +229,54 @@ def learn(
         )
     with np.errstate(over="ignore"):
         span = highest[used] - lowest[used]
+        span[span == 0] = 1.0
     if not np.isfinite(span).all():
         wide = [names[column] for column in used[~np.isfinite(span)]]
         raise ValueError(f"the range of these columns overflows, rescale them: {', '.join(wide)}")
-    y_mean, y_sd = (0.0, 1.0) if y is None else _target_scale(y, standardize)
-    return Preprocessing(
+    category = np.array([columns[column].levels is not None for column in used])
+    lowest, span = np.where(category, 0.0, lowest[used]), np.where(category, 1.0, span)
+    plain = not any(column.n_levels or column.missing or column.whole for column in columns)
+    y_mean, y_sd = (0.0, 1.0) if y is None else _target_scale(y, weights, standardize)
+    learned = Preprocessing(
         feature_names=names,
         used=used.astype(np.int64),
-        minimum=np.ascontiguousarray(lowest[used]),
+        minimum=np.ascontiguousarray(lowest),
         span=span,
         classes=classes,
         y_mean=y_mean,
         y_sd=y_sd,
         dtype=dtype,
+        columns=() if plain else columns,
     )
+    return _expanded(learned, X, weights) if expand and learned.kinds is not None else learned
 
 
-def _target_scale(y: FloatArray, standardize: bool) -> tuple[float, float]:
+def _expanded(scale: Preprocessing, X: FloatArray, weights: FloatArray | None) -> Preprocessing:
+    """The same for methods that take numbers only."""
+    places, codes = [], []
+    for place in range(len(scale.used)):
+        levels = scale.column(place).n_levels
+        own = [-1] if levels == 0 else [1] if levels == 2 else list(range(levels))
+        places += [place] * len(own)
+        codes += own
+    wide = replace(
+        scale,
+        used=scale.used[places],
+        minimum=scale.minimum[places],
+        span=scale.span[places],
+        indicator=np.array(codes, np.int64),
+        fill=np.full(len(codes), np.nan),
+    )
+    columns = wide._scaled(X)
+    there = ~np.isnan(columns)
+    weight = np.ones(len(X)) if weights is None else weights
+    fill = np.where(there, columns, 0.0) @ weight / (there @ weight)
+    return replace(wide, fill=fill)
+
+
+def _target_scale(
+    y: FloatArray, weights: FloatArray | None, standardize: bool
+) -> tuple[float, float]:
     """Mean and population sd of the target, without overflow; a constant target has sd 1."""
     limit = TARGET_LIMIT if standardize else RAW_LIMIT
     if np.abs(y).max() > limit:
@@ -205,10 +289,10 @@ def _target_scale(y: FloatArray, standardize: bool) -> tuple[float, float]:
     # Powers of two are exact, so scaling by one keeps every digit of mean and sd.
     exponent = int(np.frexp(np.abs(y).max())[1])
     small = np.ldexp(y, -exponent)
-    mean = small.mean()
+    mean = small.mean() if weights is None else np.average(small, weights=weights)
     residual = small - mean
     size = np.abs(residual).max()
-    sd = size * np.sqrt(np.mean((residual / size) ** 2))
+    sd = size * np.sqrt(np.average((residual / size) ** 2, weights=weights))
     # Among the smallest denormals the sd can round to 0: such a target is constant.
     return float(np.ldexp(mean, exponent)), float(np.ldexp(sd, exponent)) or 1.0
 

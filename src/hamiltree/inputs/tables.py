@@ -159,15 +159,8 @@ def is_numeric(column: pandas.Series) -> bool:
     return bool(column.dtype == np.float64)
 
 
-def refuse_missing(frame: pandas.DataFrame, *, advice: str) -> None:
-    """Raise an error that names the columns with missing or infinite values, and counts them."""
-    missing = {str(name): int(column.isna().sum()) for name, column in frame.items()}
-    if any(missing.values()):
-        rows = int(frame.isna().any(axis=1).sum())
-        counts = [f"{name!r} ({count})" for name, count in missing.items() if count]
-        raise TableError(
-            f"missing values in {rows} of {len(frame)} rows, in {listed(counts, 20)}. {advice}"
-        )
+def refuse_infinite(frame: pandas.DataFrame) -> None:
+    """Raise an error that names the columns with infinite values, and counts them."""
     infinite = [
         f"{name!r} ({int(np.isinf(column).sum())})"
         for name, column in frame.items()

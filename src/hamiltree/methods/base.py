@@ -11,13 +11,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.soft.data import Columns
+from ..core.tree.kinds import Kinds
 from ..core.tree.record import Piece
+from ..utils.arrays import FloatArray
 from .parameters import (
     checked,
     declared,
@@ -28,6 +30,9 @@ from .parameters import (
     whole,
     wrapped,
 )
+
+if TYPE_CHECKING:
+    from .prior_trees import PriorTree
 
 SHARED = ("h", "alpha_split", "beta_split", "max_leaves")
 """Parameters of the estimators that describe the trees, for every method that uses them."""
@@ -51,6 +56,10 @@ class Problem:
     """[n]: the standardised target, or class codes 0 .. n_classes - 1."""
     n_classes: int
     """0 for regression."""
+    weights: NDArray[np.float64] | None = None
+    """[n], positive: a row of weight 2 is two rows. None: all are 1."""
+    kinds: Kinds | None = None
+    """Of the columns; None: numbers without missing cells."""
 
 
 class Chain(Protocol):
@@ -113,6 +122,8 @@ class Method(ABC):
     """Parameters of the estimators that the method does not use, and why, or what to set."""
     conjugate_leaves: ClassVar[bool]
     """Hard splits, and leaves whose variance is integrated out; otherwise sigma is sampled."""
+    takes_numbers_only: ClassVar[bool] = False
+    """Categories then come as columns of 0 and 1, one per level, and missing cells as means."""
     makes_particles: ClassVar[bool] = False
     """Weighted draws, all at once, rather than a Markov chain that can go on."""
     stats: ClassVar[tuple[str, ...]] = ()
@@ -251,10 +262,25 @@ class Method(ABC):
             raise ValueError(f"min_leaves={self.min_leaves} is larger than max_leaves={largest}")
         if largest > MAX_LEAVES:
             raise ValueError(f"max_leaves must be at most {MAX_LEAVES}, got {largest}")
-        self.check_together(configuration)
+        self.check_together(configuration, n_classes)
 
-    def check_together(self, configuration: Configuration[Any]) -> None:  # noqa: B027
+    def check_together(  # noqa: B027
+        self, configuration: Configuration[Any], n_classes: int
+    ) -> None:
         """Refuse what cannot be together for this method; nothing unless a method says so."""
+
+    def prior_tree(
+        self, configuration: Configuration[Any], columns: FloatArray, rng: np.random.Generator
+    ) -> PriorTree | None:
+        """A tree from the prior, exactly; None where it is to be drawn again.
+
+        ``columns``: [p, n], the training data on the unit interval, on which some priors depend.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how to draw from its prior")
+
+    def prior_leaves(self, n_leaves: int, rng: np.random.Generator) -> tuple[FloatArray, float]:
+        """[leaves, K] of a regression tree from the prior, as draws have them, and its sigma."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how to draw from its prior")
 
     @abstractmethod
     def build(
@@ -330,6 +356,15 @@ def described(cls: _Class) -> _Class:
         f"    Notes\n    -----\n{notes}\n    "
     )
     return documented(cls)
+
+
+def refuse_special(problem: Problem, method: str) -> None:
+    """A ``ValueError`` for columns that a method of numbers cannot split on.
+
+    The estimators hand it numbers only, see ``Method.takes_numbers_only``.
+    """
+    if problem.kinds is not None and problem.kinds.special:
+        raise ValueError(f"method={method!r} takes numbers without missing cells only")
 
 
 def check_positive(name: str, value: Sequence[Any], length: int, wanted: str) -> None:

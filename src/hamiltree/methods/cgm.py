@@ -9,31 +9,31 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..samplers.cgm import build_cgm
-from .base import PAPER_LENGTHS, Configuration, Defaults, Method, Problem, Sampler, described
+from ..utils.arrays import FloatArray
+from .base import PAPER_LENGTHS, Configuration, Defaults, Problem, Sampler, described
 from .common import (
-    HARD_SPLITS,
+    HardMethod,
     check_moves,
-    feature_prior_parameter,
+    check_replicas,
+    hottest_power_parameter,
     informed_moves_parameter,
-    mean_prior_parameter,
     moves_parameter,
+    replicas_parameter,
     tau_prior_parameter,
     variance_parameter,
-    variance_prior_parameter,
     warn_of_endless_growth,
+    with_replicas,
 )
 from .parameters import one_of, parameter, whole
+from .prior_trees import PriorTree, RuleDraws, branching_tree
 
 
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CGM(Method):
+class CGM(HardMethod):
     """CGM (Chipman, George and McCulloch 1998): hard splits, by informed or by their own moves."""
 
     name: ClassVar[str] = "cgm"
-    conjugate_leaves: ClassVar[bool] = True
-    unused: ClassVar[Mapping[str, str]] = {"h": HARD_SPLITS}
-    defaults: ClassVar[Defaults] = Defaults(h=None)
     # Tables 3 and 4 of the paper tune most of these by data set.
     paper_defaults: ClassVar[Defaults] = Defaults(
         h=None, alpha_split=1.0, beta_split=1.2, **PAPER_LENGTHS
@@ -46,6 +46,8 @@ class CGM(Method):
 
     moves: str = moves_parameter()
     informed_moves: tuple[str, ...] | None = informed_moves_parameter()
+    replicas: int = replicas_parameter()
+    hottest_power: float | None = hottest_power_parameter()
     proposals: int = parameter(100, whole(1), 'Proposals in an iteration, with moves="prior".')
     rule_prior: str = parameter(
         "uniform",
@@ -54,17 +56,27 @@ class CGM(Method):
         'the "gap" between the smallest and the largest of them, or tau_prior over the whole '
         'range of the column ("uniform01").',
     )
-    feature_prior: tuple[float, ...] | None = feature_prior_parameter()
     tau_prior: tuple[float, float] = tau_prior_parameter(', with rule_prior="uniform01"')
     variance: str = variance_parameter()
-    variance_prior: tuple[float, float] = variance_prior_parameter()
-    mean_prior: tuple[float, float] = mean_prior_parameter()
 
-    def check_together(self, configuration: Configuration[Any]) -> None:
+    def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:
         check_moves(self, configuration)
+        check_replicas(self)
         # Otherwise a split must leave rows on both sides, and the rows are the limit.
         if self.rule_prior == "uniform01":
             warn_of_endless_growth(configuration)
+
+    def prior_tree(
+        self, configuration: Configuration[Any], columns: FloatArray, rng: np.random.Generator
+    ) -> PriorTree | None:
+        rules = RuleDraws(self, columns, rng)
+        draw_rule = {
+            "uniform": rules.at_values,
+            "gap": rules.between_values,
+            "uniform01": rules.anywhere,
+        }[self.rule_prior]
+        rows = None if self.rule_prior == "uniform01" else np.arange(columns.shape[1])
+        return branching_tree(configuration, draw_rule, rows, rng)
 
     def build(
         self,
@@ -75,4 +87,13 @@ class CGM(Method):
         threads: int,
     ) -> Sampler:
         columns = np.asarray(problem.columns, np.float64)
-        return build_cgm(columns, problem.y, problem.n_classes, configuration, n_warmup)
+        sampler = build_cgm(
+            columns,
+            problem.y,
+            problem.n_classes,
+            configuration,
+            n_warmup,
+            weights=problem.weights,
+            kinds=problem.kinds,
+        )
+        return with_replicas(sampler, self, n_warmup)

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
 
 from ..samplers.common import KNOWN_MOVES
-from .base import Configuration, check_positive
-from .parameters import number_and_positive, one_of, pair_of_positives, parameter, sequence
+from ..samplers.tempering import Tempered
+from ..utils.arrays import FloatArray
+from .base import Configuration, Defaults, Method, Sampler, check_positive
+from .parameters import (
+    number_and_positive,
+    one_of,
+    pair_of_positives,
+    parameter,
+    real,
+    sequence,
+    whole,
+)
 
 HARD_SPLITS = "its splits are hard. Leave h at None, or choose method='hmc-df'"
 MAX_SPLIT_PROBABILITY = 1 - 1e-6
@@ -31,6 +44,32 @@ def informed_moves_parameter() -> Any:
         sequence("sequence of str", f"a sequence of names among {', '.join(KNOWN_MOVES)}", str),
         f"Names of an iteration's informed moves, in order, among {', '.join(KNOWN_MOVES)}; by "
         'default a good sequence with moves="informed", and none with moves="prior".',
+    )
+
+
+def features_of_used(
+    name: str, value: tuple[Any, ...], used: Sequence[int], n_features: int
+) -> tuple[float, ...]:
+    """Positive numbers of the used columns from those of all."""
+    check_positive(name, value, n_features, f"{n_features} positive numbers")
+    return tuple(value[column] for column in used)
+
+
+def replicas_parameter() -> Any:
+    return parameter(
+        1,
+        whole(1),
+        "Replicas inside each chain, which see the likelihood to powers from 1 down and exchange "
+        "their trees, for posteriors with several modes; 1 for none.",
+    )
+
+
+def hottest_power_parameter() -> Any:
+    return parameter(
+        None,
+        real(0, 1, low_allowed=True),
+        "Power of the likelihood of the last replica. By default the highest at which it mixes by "
+        "itself, found in warm-up; 0 is the prior, and gives the posterior its log_evidence.",
     )
 
 
@@ -62,22 +101,55 @@ def variance_parameter() -> Any:
     )
 
 
-def variance_prior_parameter() -> Any:
-    return parameter(
+@dataclass(frozen=True, kw_only=True, repr=False)
+class HardMethod(Method):
+    """What methods with hard splits and conjugate leaves have in common."""
+
+    conjugate_leaves: ClassVar[bool] = True
+    unused: ClassVar[Mapping[str, str]] = {"h": HARD_SPLITS}
+    defaults: ClassVar[Defaults] = Defaults(h=None)
+
+    feature_prior: tuple[float, ...] | None = feature_prior_parameter()
+    variance_prior: tuple[float, float] = parameter(
         (1.5, 0.1),
         pair_of_positives(),
         "Inverse gamma prior (shape, rate) of the noise variance, in the model's units.",
         task="regression",
     )
-
-
-def mean_prior_parameter() -> Any:
-    return parameter(
+    mean_prior: tuple[float, float] = parameter(
         (0.0, 0.1),
         number_and_positive("a mean and its positive rows"),
         "Prior mean of the leaf means, and how many rows it counts for.",
         task="regression",
     )
+
+    def prior_leaves(self, n_leaves: int, rng: np.random.Generator) -> tuple[FloatArray, float]:
+        """[leaves, 2] means and noise sds from the prior, and the root mean square of the sds."""
+        shape, rate = self.variance_prior
+        mean, prior_rows = self.mean_prior
+        common = getattr(self, "variance", "leaf") == "common"
+        variance = rate / rng.standard_gamma(shape, 1 if common else n_leaves)
+        variance = np.broadcast_to(variance, n_leaves)
+        means = mean + np.sqrt(variance / prior_rows) * rng.standard_normal(n_leaves)
+        leaf: FloatArray = np.stack([means, np.sqrt(variance)], axis=1)
+        return leaf, float(np.sqrt(variance.mean()))
+
+
+# ------------------------------------------------------------------ replicas
+
+
+def check_replicas(method: Any) -> None:
+    """Refuse a hot end without replicas."""
+    if method.hottest_power is not None and method.replicas == 1:
+        raise ValueError("hottest_power is that of the last of several replicas: set replicas, too")
+
+
+def with_replicas(sampler: Any, method: Any, n_warmup: int) -> Sampler:
+    """The sampler itself, or one of chains with replicas."""
+    if method.replicas == 1:
+        found: Sampler = sampler
+        return found
+    return Tempered(sampler, n_warmup, method.replicas, method.hottest_power)
 
 
 # ------------------------------------------------------------------ checks
@@ -102,14 +174,6 @@ def check_moves(method: Any, configuration: Configuration[Any]) -> None:
             f"min_leaves = max_leaves = {size} there is one size: set moves='informed', or a "
             "smaller min_leaves"
         )
-
-
-def features_of_used(
-    name: str, value: tuple[Any, ...], used: Sequence[int], n_features: int
-) -> tuple[float, ...]:
-    """Positive numbers of the used columns from those of all."""
-    check_positive(name, value, n_features, f"{n_features} positive numbers")
-    return tuple(value[column] for column in used)
 
 
 def softness_of_used(name: str, value: Any, used: Sequence[int], n_features: int) -> Any:

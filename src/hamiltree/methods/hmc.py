@@ -10,20 +10,33 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from ..samplers.learning import LearningRJHMC
 from ..samplers.rjhmc import RJHMC
 from ..samplers.softness import H_RANGE
-from ..samplers.tempering import Tempered
-from .base import PAPER_LENGTHS, Configuration, Defaults, Method, Problem, Sampler, described
+from ..utils.arrays import FloatArray
+from .base import (
+    PAPER_LENGTHS,
+    Configuration,
+    Defaults,
+    Method,
+    Problem,
+    Sampler,
+    described,
+    refuse_special,
+)
 from .common import (
     check_moves,
+    check_replicas,
     feature_prior_parameter,
+    hottest_power_parameter,
     informed_moves_parameter,
     moves_parameter,
+    replicas_parameter,
     softness_of_used,
     tau_prior_parameter,
     warn_of_endless_growth,
+    with_replicas,
 )
 from .parameters import (
     flag,
@@ -36,6 +49,7 @@ from .parameters import (
     softness,
     whole,
 )
+from .prior_trees import PriorTree, RuleDraws, branching_tree
 
 SMALLEST_H = 1e-9
 """Gradients grow like 1/h; below this, h = 0 is meant."""
@@ -44,6 +58,11 @@ NOT_THE_PAPERS_SCHEME = (
     'needs moves="informed", and not the scheme of preset="paper"; set h to a number or to "auto" '
     "otherwise"
 )
+
+
+def is_hard(h: Any) -> bool:
+    """Whether splits are hard: h is 0, for every column."""
+    return not isinstance(h, str) and not np.any(np.asarray(h, np.float64))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -67,6 +86,7 @@ class HMC(Method):
         "min_leaves": 2,
         "moves": "prior",
         "leaf_means": "explicit",
+        "likelihood": "paper",
         "scheme": "double-sided",
         "adapt": "transition",
         "move_probs": (0.2, 0.2, 0.6),
@@ -76,12 +96,8 @@ class HMC(Method):
 
     moves: str = moves_parameter()
     informed_moves: tuple[str, ...] | None = informed_moves_parameter()
-    replicas: int = parameter(
-        1,
-        whole(1),
-        "Temperatures of a replica exchange inside each chain, for posteriors with several "
-        "modes; 1 for none.",
-    )
+    replicas: int = replicas_parameter()
+    hottest_power: float | None = hottest_power_parameter()
     h_prior: tuple[float, float] = parameter(
         (0.01, 1.5),
         number_and_positive(
@@ -115,6 +131,14 @@ class HMC(Method):
         one_of("collapsed", "explicit"),
         '"collapsed" integrates the leaf means out, "explicit" samples them.',
         task="regression",
+    )
+    likelihood: str = parameter(
+        "normalised",
+        one_of("normalised", "paper"),
+        'Of soft splits: "normalised" over labels, p(y) = sum over leaves of P(leaf) P(y in the '
+        'leaf), with the leaf probabilities sampled; or the "paper"\'s Dirichlet-multinomial of '
+        "soft counts, which does not sum to 1 over labels. Hard splits (h = 0) have both alike.",
+        task="classification",
     )
     scheme: str = parameter(
         "composed",
@@ -159,18 +183,32 @@ class HMC(Method):
         exact = self.scheme == "composed" and self.adapt == "warmup"
         if self.moves != "informed" or not exact:
             return NOT_THE_PAPERS_SCHEME
-        if self.replicas > 1:
-            return "has no replica exchange: set replicas=1, or h to a number"
         return ""
 
-    def check_together(self, configuration: Configuration[Any]) -> None:
+    def _check_likelihood(self, h: Any) -> None:
+        """Of soft splits and classes."""
+        if self.likelihood == "paper" and h == "learn":
+            raise ValueError(
+                'h="learn" needs a likelihood that is normalised over labels: set '
+                'likelihood="normalised", or h to a number or to "auto"'
+            )
+        if self.likelihood == "normalised" and self.scheme == "double-sided":
+            raise ValueError(
+                'scheme="double-sided" is the paper\'s, with its likelihood: set '
+                'likelihood="paper" for soft splits, or scheme="composed"'
+            )
+
+    def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:
         self._check_softness(configuration.h)
         if self.scheme == "double-sided" and self.moves != "prior":
             raise ValueError(
                 'scheme="double-sided" is the paper\'s, with its jumps: set moves="prior"'
             )
+        if n_classes and not is_hard(configuration.h):
+            self._check_likelihood(configuration.h)
         if self.replicas > 1 and self.scheme != "composed":
             raise ValueError('replicas needs scheme="composed"; set replicas=1')
+        check_replicas(self)
         biased = "biased" in (self.acceptance, self.warmup_acceptance)
         if biased and self.scheme != "double-sided":
             raise ValueError(
@@ -218,6 +256,26 @@ class HMC(Method):
         if start is not None and not all(low <= v <= high for v in np.atleast_1d(start)):
             raise ValueError(f'with h="learn", h_init must be between {low:g} and {high:g}')
 
+    def prior_tree(
+        self, configuration: Configuration[Any], columns: FloatArray, rng: np.random.Generator
+    ) -> PriorTree | None:
+        rules = RuleDraws(self, columns, rng)
+        draw_rule = rules.oblique if self.oblique else rules.anywhere
+        return branching_tree(configuration, draw_rule, None, rng)
+
+    def prior_leaves(self, n_leaves: int, rng: np.random.Generator) -> tuple[FloatArray, float]:
+        mean, sd = self.mu_prior
+        shape, scale = self.sigma_prior
+        means = mean + sd * rng.standard_normal((n_leaves, 1))
+        return means, float(scale / rng.standard_gamma(shape))
+
+    def prior_h(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """``n`` draws from the prior of a learned h."""
+        median, sd = self.h_prior
+        low, high = ndtr((np.log(H_RANGE) - np.log(median)) / sd)
+        h: FloatArray = median * np.exp(sd * ndtri(rng.uniform(low, high, n)))
+        return np.clip(h, *H_RANGE)
+
     def build(
         self,
         problem: Problem,
@@ -226,17 +284,19 @@ class HMC(Method):
         n_draws: int,
         threads: int,
     ) -> Sampler:
+        if self.oblique:
+            refuse_special(problem, self.name)
         sampler = RJHMC.build(
             problem.columns,
             problem.y,
             problem.n_classes,
             configuration,
             n_warmup,
-            threads if self.replicas == 1 else 1,  # temperatures have threads of their own
+            threads if self.replicas == 1 else 1,  # replicas have threads of their own
+            weights=problem.weights,
+            kinds=problem.kinds,
         )
-        if configuration.h == "learn":
-            return LearningRJHMC(sampler)
-        return sampler if self.replicas == 1 else Tempered(sampler, self.replicas)
+        return with_replicas(sampler, self, n_warmup)
 
 
 @described
@@ -276,6 +336,7 @@ class HMCDFI(HMC):
 
     name: ClassVar[str] = "hmc-dfi"
     oblique: ClassVar[bool] = True
+    takes_numbers_only: ClassVar[bool] = True
     h_by_feature: ClassVar[bool] = False  # every split weighs all columns, and has one h
     index_update: ClassVar[str] = "gibbs"  # of splits that have a feature
 

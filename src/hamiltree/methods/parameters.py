@@ -120,6 +120,14 @@ def _numbers(value: Any, length: int) -> tuple[float, ...]:
     return tuple(_number(v) for v in value)
 
 
+def class_weights() -> Limits:
+    def read(value: Any) -> Any:
+        _require(value == "balanced" or isinstance(value, dict))
+        return value
+
+    return Limits("dict or str", 'a dict of numbers by label, or "balanced"', read)
+
+
 def one_of(*names: str) -> Limits:
     listed = ", ".join(repr(name) for name in names[:-1]) + f" or {names[-1]!r}"
 

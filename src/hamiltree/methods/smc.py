@@ -9,33 +9,38 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..samplers import smc
-from .base import PAPER_LENGTHS, Configuration, Defaults, Method, Problem, Sampler, described
-from .common import (
-    HARD_SPLITS,
-    feature_prior_parameter,
-    mean_prior_parameter,
-    variance_prior_parameter,
+from ..utils.arrays import FloatArray
+from .base import (
+    PAPER_LENGTHS,
+    Configuration,
+    Defaults,
+    Problem,
+    Sampler,
+    described,
+    refuse_special,
 )
+from .common import HardMethod
 from .parameters import one_of, parameter, real, whole
+from .prior_trees import PriorTree, RuleDraws, branching_tree
 
 AT_ONCE = "it makes all its particles at once and"
 
 
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SMC(Method):
+class SMC(HardMethod):
     """SMC (Lakshminarayanan, Roy and Teh 2013): hard splits, trees grown by weighted particles.
 
     A chain is an island of particles here, and a draw is a particle.
     """
 
     name: ClassVar[str] = "smc"
-    conjugate_leaves: ClassVar[bool] = True
     makes_particles: ClassVar[bool] = True
+    takes_numbers_only: ClassVar[bool] = True
     stats: ClassVar[tuple[str, ...]] = ("log_weight", "founder")
     variance: ClassVar[str] = "leaf"  # with one in common, a leaf could not be judged on its own
     unused: ClassVar[Mapping[str, str]] = {
-        "h": HARD_SPLITS,
+        **HardMethod.unused,
         "n_warmup": f"{AT_ONCE} has no warm-up. Leave n_warmup at None",
         "target_rhat": f"{AT_ONCE} has no R-hat. Leave target_rhat at None, and raise n_draws "
         "where the particles are too few",
@@ -70,16 +75,20 @@ class SMC(Method):
         "Resample when the effective number of particles falls to this share of an island's.",
     )
     min_size: int = parameter(1, whole(1), "A node with this many rows, or fewer, is not split.")
-    feature_prior: tuple[float, ...] | None = feature_prior_parameter()
-    variance_prior: tuple[float, float] = variance_prior_parameter()
-    mean_prior: tuple[float, float] = mean_prior_parameter()
 
-    def check_together(self, configuration: Configuration[Any]) -> None:
+    def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:
         if self.min_leaves > 2:
             raise ValueError(
                 f"method='smc' allows min_leaves 1 or 2, got {self.min_leaves}: a tree that grows "
                 "from its root does not know how many leaves it will have"
             )
+
+    def prior_tree(
+        self, configuration: Configuration[Any], columns: FloatArray, rng: np.random.Generator
+    ) -> PriorTree | None:
+        rules = RuleDraws(self, columns, rng)
+        rows = np.arange(columns.shape[1])
+        return branching_tree(configuration, rules.between_values, rows, rng, cut=True)
 
     def build(
         self,
@@ -89,5 +98,7 @@ class SMC(Method):
         n_draws: int,
         threads: int,
     ) -> Sampler:
+        refuse_special(problem, self.name)
         columns = np.asarray(problem.columns, np.float64)
-        return smc.SMC.build(columns, problem.y, problem.n_classes, configuration, n_draws)
+        target, n_classes, weights = problem.y, problem.n_classes, problem.weights
+        return smc.SMC.build(columns, target, n_classes, configuration, n_draws, weights=weights)

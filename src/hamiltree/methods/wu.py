@@ -9,16 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..samplers.wu import build_wu
-from .base import PAPER_LENGTHS, Configuration, Defaults, Method, Problem, Sampler, described
+from ..utils.arrays import FloatArray
+from .base import PAPER_LENGTHS, Configuration, Defaults, Problem, Sampler, described
 from .common import (
-    HARD_SPLITS,
-    feature_prior_parameter,
-    mean_prior_parameter,
+    HardMethod,
+    check_replicas,
+    hottest_power_parameter,
+    replicas_parameter,
     tau_prior_parameter,
     variance_parameter,
-    variance_prior_parameter,
+    with_replicas,
 )
 from .parameters import parameter, real, whole
+from .prior_trees import PriorTree, RuleDraws, pinball_tree
 
 PINBALL = (
     "its prior of shapes is the pinball prior. Leave it at None, and set expected_splits and "
@@ -28,13 +31,12 @@ PINBALL = (
 
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
-class WU(Method):
+class WU(HardMethod):
     """WU (Wu, Tjelmeland and West 2007): hard splits, the pinball prior, a restructuring move."""
 
     name: ClassVar[str] = "wu"
-    conjugate_leaves: ClassVar[bool] = True
     unused: ClassVar[Mapping[str, str]] = {
-        "h": HARD_SPLITS,
+        **HardMethod.unused,
         "alpha_split": PINBALL,
         "beta_split": PINBALL,
     }
@@ -55,11 +57,19 @@ class WU(Method):
         whole(1),
         "Triples of moves before the restructuring move of an iteration, and again after it.",
     )
-    feature_prior: tuple[float, ...] | None = feature_prior_parameter()
+    replicas: int = replicas_parameter()
+    hottest_power: float | None = hottest_power_parameter()
     tau_prior: tuple[float, float] = tau_prior_parameter()
     variance: str = variance_parameter()
-    variance_prior: tuple[float, float] = variance_prior_parameter()
-    mean_prior: tuple[float, float] = mean_prior_parameter()
+
+    def prior_tree(
+        self, configuration: Configuration[Any], columns: FloatArray, rng: np.random.Generator
+    ) -> PriorTree | None:
+        rules = RuleDraws(self, columns, rng)
+        return pinball_tree(configuration, rules.anywhere, np.arange(columns.shape[1]), rng)
+
+    def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:
+        check_replicas(self)
 
     def build(
         self,
@@ -70,4 +80,13 @@ class WU(Method):
         threads: int,
     ) -> Sampler:
         columns = np.asarray(problem.columns, np.float64)
-        return build_wu(columns, problem.y, problem.n_classes, configuration, n_warmup)
+        sampler = build_wu(
+            columns,
+            problem.y,
+            problem.n_classes,
+            configuration,
+            n_warmup,
+            weights=problem.weights,
+            kinds=problem.kinds,
+        )
+        return with_replicas(sampler, self, n_warmup)

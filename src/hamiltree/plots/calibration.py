@@ -10,6 +10,7 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from ..posterior import posterior_of
 from .features import shown_classes
 from .style import MUTED, clean, colour, legend_above, new_axes
 
@@ -31,6 +32,7 @@ def plot_calibration(
     predictive intervals of each coverage; a grey band holds 90 % of what chance gives to a
     calibrated model.
     """
+    posterior = posterior_of(posterior)
     target = np.asarray(y)
     rows = np.asarray(X)
     if target.shape != rows.shape[:1] or len(target) == 0:

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from ..posterior.representative_tree import shares_of_splits
+from ..posterior import posterior_of
+from ..posterior.representative_tree import inclusion_of_used, shares_of_splits
 from .style import INK, MUTED, clean, colour, new_axes, towards_white
 
 if TYPE_CHECKING:
@@ -30,14 +31,14 @@ def plot_inclusion(
         For HMC-DFI: each split uses every feature, with weights barely sharper than their prior,
         which say nothing about importance.
     """
+    posterior = posterior_of(posterior)
     if posterior.draws.split_weights.shape[1]:
         raise ValueError(
             "every split of hmc-dfi uses all features, with weights barely sharper than their "
             "prior: they are no measure of importance; use plot_partial_dependence, or "
             "sklearn.inspection.permutation_importance"
         )
-    used = posterior.preprocessing.used
-    mean = posterior.feature_inclusion()[used]
+    mean = inclusion_of_used(posterior)
     if not mean.any():
         raise ValueError("no tree splits: there is no feature to show")
     order = np.argsort(-mean, kind="stable")[:max_features]

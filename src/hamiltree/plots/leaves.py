@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from ..posterior import posterior_of
 from .style import clean, colour, legend_above, new_axes, towards_white
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def plot_leaves(posterior: Posterior, ax: Axes | None = None) -> Axes:
 
     Dots far from the top of their bar are chains that disagree.
     """
+    posterior = posterior_of(posterior)
     ax = new_axes(ax, 6.0, 3.4)
     sizes = np.arange(posterior.n_leaves.min(), posterior.n_leaves.max() + 1)
     by_chain = np.array(

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
+from ..posterior import posterior_of
 from .features import shown_classes
 from .style import FAINT, INK, clean, colour, legend_above, new_axes, towards_white
 
@@ -32,6 +33,7 @@ def plot_predictions(
     observed ``y`` on top. Classification: probability of one class (``label``; the second of two
     unless given) with its credible interval, in the colour of the observed class.
     """
+    posterior = posterior_of(posterior)
     rows = np.asarray(X)
     if not 0 < len(rows) <= MOST:
         raise ValueError(f"plot_predictions shows 1 to {MOST} rows, got {len(rows)}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
+from ..posterior import posterior_of
 from .style import INK, MUTED, QUANTITIES, clean, colour, new_axes, recorded, towards_white
 
 if TYPE_CHECKING:
@@ -25,10 +26,11 @@ def plot_rank(
     Chains that agree have bars up to the dashed line everywhere, but for noise; bars that pile up
     on one side show a chain in a range of its own. Equal values are ranked in random order.
     """
+    posterior = posterior_of(posterior)
     values = recorded(posterior, quantity)
     if posterior.n_chains < 2:
         raise ValueError("ranks compare chains, and there is one: fit with n_chains=4")
-    if posterior.log_evidence is not None:
+    if posterior.has_particles:
         raise ValueError("ranks compare Markov chains, and these are weighted particles")
     ax = new_axes(ax, 6.0, 0.7 * posterior.n_chains + 1.0)
     shuffled = np.random.default_rng(0).permutation(values.size)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from ..posterior import posterior_of
 from ..utils.arrays import FloatArray, evenly
 from .style import clean, colour, legend_above, new_axes
 
@@ -30,6 +31,7 @@ def plot_similarity(
     diagonal are groups that most trees agree on. Without ``X``, the training rows; the strip on
     the left then shows their classes.
     """
+    posterior = posterior_of(posterior)
     classes = posterior.preprocessing.classes
     if X is None:
         training = posterior.data("plot_similarity")
@@ -55,7 +57,7 @@ def plot_similarity(
         ax.set_xlim(-0.5 - 1.5 * width, n - 0.5)
         legend_above(ax, len(classes))
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.7)
-    bar.outline.set_visible(False)
+    bar.ax.spines["outline"].set_visible(False)
     bar.set_label("probability of the same leaf", size=9)
     bar.ax.tick_params(labelsize=8, length=0)
     ax.set_xlabel(f"{n} rows, ordered by similarity")

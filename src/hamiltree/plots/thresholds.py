@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
+from ..posterior import posterior_of
 from .features import column_of, mark_training_values
 from .style import MUTED, clean, colour, new_axes, towards_white
 
@@ -22,18 +23,25 @@ def plot_thresholds(
     """Splits per tree, by their threshold, on one feature (the most used one unless given).
 
     Bars: all draws; lines: each chain on its own; ticks below: the training rows, if they were
-    kept. The area of the bars is the mean number of splits of a tree on the feature.
+    kept. The area of the bars is the mean number of splits of a tree on the feature, those on
+    whether it is missing left aside.
 
     Raises
     ------
     ValueError
-        For HMC-DFI, whose thresholds belong to weighted sums of all features.
+        For HMC-DFI, whose thresholds belong to weighted sums of all features, and for categories.
     """
+    posterior = posterior_of(posterior)
     if posterior.draws.split_weights.shape[1]:
         raise ValueError("thresholds of hmc-dfi are on weighted sums, not on single features")
     column = column_of(posterior, feature)
     draws, scale = posterior.draws, posterior.preprocessing
-    on_it = draws.feature == column
+    if scale.column(column).levels is not None:
+        raise ValueError(
+            f"{scale.used_names[column]} is a category: its splits are on sets of levels, without "
+            "thresholds"
+        )
+    on_it = (draws.feature == column) & np.isfinite(draws.threshold)
     thresholds = scale.minimum[column] + draws.threshold[on_it] * scale.span[column]
     n_splits = draws.n_leaves.ravel() - 1
     weights = np.repeat(posterior.weights.ravel(), n_splits)[on_it]

@@ -1,4 +1,4 @@
-"""Log posterior, number of leaves or depth, draw by draw, a line a chain."""
+"""Log posterior, number of leaves or depth, draw by draw, one line per chain."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from ..posterior import posterior_of
 from .style import QUANTITIES, clean, colour, legend_above, new_axes, recorded
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def plot_trace(
 
     Chains that agree cover the same range; a chain that stays in a range of its own is stuck.
     """
+    posterior = posterior_of(posterior)
     values = recorded(posterior, quantity)
     ax = new_axes(ax, 7.0, 3.0)
     whole = quantity != "log_posterior"

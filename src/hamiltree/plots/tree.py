@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from ..posterior import posterior_of
+from ..posterior.tree import Tree
 from ..posterior.tree_text import mean_text, rule_text
 from .style import INK, MUTED, colour, readable_on, towards_white
-
-if TYPE_CHECKING:
-    from ..posterior.tree import Tree
 
 FONT = 9.0
 """Points; smaller only where the given axes are too narrow."""
@@ -37,13 +36,17 @@ class Box(NamedTuple):
     """Of a split, where it is known."""
 
 
-def plot_tree(tree: Tree, ax: Axes | None = None) -> Axes:
-    """Draw a tree; up to about 16 leaves stay readable in a figure of its own.
+def plot_tree(tree: Tree | Any, ax: Axes | None = None) -> Axes:
+    """Draw a tree, or the best tree of a fitted model or posterior.
+
+    Up to about 16 leaves stay readable in a figure of its own.
 
     A split's box has its certainty (see ``Tree.certainty``), and its edge is the heavier the
     surer the split is, dashed below one half. A leaf has the likeliest class or the mean, its
     90 % credible interval and the number of training rows.
     """
+    if not isinstance(tree, Tree):
+        tree = posterior_of(tree).best_tree()
     boxes: list[Box] = []
     _place(tree, tree.to_dict(), 0, boxes, _mean_range(tree))
     n_leaves, n_levels = tree.n_leaves, tree.depth + 1
@@ -109,7 +112,13 @@ def _place(
 
 
 def _rule_text(tree: Tree, node: dict[str, Any]) -> str:
-    left, right = rule_text(tree.preprocessing, node).rsplit(" <= ", 1)
+    text = rule_text(tree.preprocessing, node)
+    left, less, right = text.rpartition(" <= ")
+    if not less:
+        lines = textwrap.wrap(text, WRAP)[:4]
+        if node["certainty"] is not None:
+            lines.append(f"{node['certainty']:.0%} of trees")
+        return "\n".join(lines)
     if "weights" in node:  # one term per line, the operator at its end
         lines = left.replace(" + ", " +\n").replace("\n...", " ...").split("\n")
     else:

@@ -101,7 +101,9 @@ def summary(posterior: Posterior) -> str:
     if posterior.log_evidence is not None:
         apart = posterior.log_evidence_of_chains
         islands = "" if apart is None else f" (islands {', '.join(f'{v:.1f}' for v in apart[:8])})"
-        lines.append(f"  log evidence   {posterior.log_evidence:.2f}{islands}")
+        lines.append(f"  log evidence   {evidence_text(posterior)}{islands}")
+    if powers := posterior.info.powers:
+        lines.append(f"  replicas       {len(powers)}, at powers from 1 to {powers[-1]:.2g}")
     if posterior.acceptance:
         lines.append(f"  accepted       {accepted_shares(posterior.acceptance)}")
     if "divergent" in posterior.stats:
@@ -109,6 +111,13 @@ def summary(posterior: Posterior) -> str:
     ended = _ENDED[posterior.info.stopped]
     lines.append(f"  run time       {posterior.info.seconds:.1f} s{ended}")
     return "\n".join([*lines, diagnosis.sentence])
+
+
+def evidence_text(posterior: Posterior) -> str:
+    """The log evidence with its error, where that is known."""
+    error = posterior.log_evidence_error
+    known = error is not None and np.isfinite(error)
+    return f"{posterior.log_evidence:.2f}{f' +- {error:.2f}' if known else ''}"
 
 
 def _softness(posterior: Posterior) -> str | None:
@@ -131,7 +140,12 @@ def mean_sd(values: NDArray[Any], weights: FloatArray) -> str:
     """Weighted mean and sd as text."""
     mean = float(np.sum(weights * values))
     sd = float(np.sqrt(np.sum(weights * (values - mean) ** 2)))
-    return f"{mean:.4g} +- {sd:.2g}"
+    if not (np.isfinite(mean) and np.isfinite(sd) and sd > 0):
+        return f"{mean:.4g} +- {sd:.2g}"
+    places = 1 - int(np.floor(np.log10(sd)))  # two digits of the sd
+    if not 0 <= places <= 6:
+        return f"{mean:.4g} +- {sd:.2g}"
+    return f"{mean:.{places}f} +- {sd:.{places}f}"
 
 
 def acceptance_table(info: RunInfo) -> str:

@@ -1,7 +1,7 @@
 """Have the chains converged? R-hat and effective sample sizes, and a sentence on both.
 
-The only module that knows ArviZ. Trees change size, so their parameters cannot be compared from
-chain to chain; judged are the log posterior, the number of leaves, the depth, the noise sd and
+Only this module and ``loo`` call ArviZ. Trees change size, so their parameters cannot be compared
+from chain to chain; judged are the log posterior, the number of leaves, the depth, the noise sd and
 the predictions at a few fixed rows.
 """
 
@@ -15,34 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..utils.arrays import FloatArray, IntArray
+from ..utils.notebook import html_of_text
+from .judgement import (
+    RHAT_LIMIT,
+    TARGET_ESS,
+    Evidence,
+    badness,
+    judge_chains,
+    judge_particles,
+    number,
+)
 
 if TYPE_CHECKING:
     from .posterior import Posterior
 
-RHAT_GOOD = 1.01
-"""The usual standard for final results: chains at or below it agree well."""
-RHAT_LIMIT = 1.05
-"""Above it a fit warns; in between, the sentence says how to get to 1.01."""
-MIN_DRAWS = 100
-"""Draws per chain below which R-hat itself is too noisy to mean anything."""
-MIN_ESS = 100.0
-"""Effective draws, over all chains, below which posterior means are not to be trusted."""
-TARGET_ESS = 400.0
-"""The same for a run that goes on until R-hat is small: a run that is judged again and again will
-meet a small R-hat by chance, unless it is estimated well (Vehtari et al. 2021 ask for as many)."""
-_NAMES = {
-    "log_posterior": "the log posterior",
-    "n_leaves": "the number of leaves",
-    "depth": "the depth",
-    "sigma": "sigma",
-    "h": "h",
-    "predictions": "the worst monitored prediction",
-}
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """What the chains say about each other; ``sentence`` says it in words."""
+    """What the chains say about each other; ``sentence`` says it in words. Prints as text."""
 
     converged: bool
     """No sign of disagreement, and enough draws to have seen one."""
@@ -63,6 +53,15 @@ class Diagnosis:
     n_divergent: int
     acceptance: dict[str, float]
     """Accepted share of the proposals after warm-up, by move."""
+    seed_error: float
+    """How much the predictions of all chains together would change with another seed: their Monte
+    Carlo error, estimated between chains, over the sd of a new observation; the root mean square
+    over the monitored rows. NaN for one chain, and without monitored rows."""
+
+    @property
+    def label(self) -> str:
+        """In two or three words."""
+        return "chains agree" if self.converged else "read with care"
 
     def __str__(self) -> str:
         rows = [(name, self.rhat[name], self.ess[name]) for name in self.rhat]
@@ -70,9 +69,17 @@ class Diagnosis:
             rows[-1] = ("predictions, worst", *rows[-1][1:])
             rows.append(("predictions, median", self.median_rhat, self.median_ess))
         lines = [f"  {name:<20} R-hat {number(r)}   ESS {ess:.0f}" for name, r, ess in rows]
+        if np.isfinite(self.seed_error):
+            moved = f"{self.seed_error:.1%} of the sd of a new observation"
+            lines.append(f"  {'another seed':<20} would move predictions by about {moved}")
         if self.acceptance:
             lines.append(f"  {'accepted':<20} {accepted_shares(self.acceptance)}")
         return "\n".join([self.sentence, *lines])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_of_text(str(self), self.label, good=self.converged)
 
 
 def diagnose(posterior: Posterior) -> Diagnosis:
@@ -86,7 +93,7 @@ def diagnose(posterior: Posterior) -> Diagnosis:
     of the first particles that they descend from.
     """
     even = np.allclose(posterior.weights, 1 / posterior.weights.size, rtol=1e-6)
-    if posterior.log_evidence is not None or not even:
+    if posterior.has_particles or not even:
         effective = _effective_particles(posterior)
         found = _evidence(posterior, particles=min(effective))
         converged, sentence = judge_particles(posterior.weights.shape, *effective)
@@ -104,7 +111,33 @@ def diagnose(posterior: Posterior) -> Diagnosis:
         stuck=found.stuck,
         n_divergent=int(np.sum(posterior.stats.get("divergent", np.zeros(1)))),
         acceptance=posterior.acceptance,
+        seed_error=seed_error(posterior),
     )
+
+
+def seed_error(posterior: Posterior) -> float:
+    """Monte Carlo error of the pooled predictions over the predictive sd; see ``Diagnosis``.
+
+    Chains are independent, so that the spread of their own means estimates the error of the mean
+    of all, whatever goes on within them.
+    """
+    monitor, weights = posterior.monitor, posterior.weights
+    n_chains = posterior.n_chains
+    if monitor is None or n_chains == 1:
+        return float("nan")
+    share = weights.sum(axis=1)  # of each chain in the pooled mean
+    own = np.einsum("cd,cdp->cp", weights, monitor) / np.maximum(share, 1e-300)[:, None]
+    pooled = share @ own
+    unit = max(float(np.abs(own).max()), 1e-300)  # squares of the largest numbers overflow
+    squares = (share[:, None] * (own - pooled) / unit) ** 2
+    variance = n_chains / (n_chains - 1) * squares.sum(axis=0)
+    if posterior.n_classes:
+        predictive = pooled * (1 - pooled) / unit**2
+    else:
+        spread = np.einsum("cd,cdp->p", weights, ((monitor - pooled) / unit) ** 2)
+        predictive = spread + np.sum(weights * (posterior.sigma / unit) ** 2)
+    ratio = np.where(variance > 0, variance / np.maximum(predictive, 1e-300), 0.0)
+    return float(np.sqrt(ratio.mean()))
 
 
 def agree(posterior: Posterior, target_rhat: float) -> bool:
@@ -234,152 +267,12 @@ def bulk_ess(draws: FloatArray) -> float:
         return float(array_stats.ess(draws))
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """All that the judgement of chains depends on."""
+def error_of_mean(draws: FloatArray) -> float:
+    """Standard error of the mean of [chain, draw]; NaN for fewer than 8 draws per chain."""
+    if _constant(draws.ravel(), axis=0):
+        return 0.0
+    if draws.shape[1] < 8:
+        return float("nan")
+    from arviz_stats.base import array_stats
 
-    n_chains: int
-    n_draws: int
-    """Of each chain."""
-    n_warmup: int | None
-    rhat: dict[str, float]
-    """By quantity; those of ``_NAMES``. Of predictions the worst."""
-    ess: dict[str, float]
-    median_rhat: float
-    median_ess: float
-    stuck: tuple[int, ...]
-    stopped: str
-    target_rhat: float | None
-
-    @property
-    def worst(self) -> str:
-        """The quantity with the largest R-hat."""
-        return max(self.rhat, key=lambda name: badness(self.rhat[name]))
-
-    @property
-    def thinnest(self) -> str:
-        """The quantity with the smallest effective sample size."""
-        return min(self.ess, key=lambda name: np.nan_to_num(self.ess[name], nan=-1.0))
-
-    def within(self, max_rhat: float, min_ess: float) -> bool:
-        """Whether the chains meet these standards."""
-        return (
-            self.n_draws >= MIN_DRAWS
-            and not self.stuck
-            and bool(self.rhat[self.worst] <= max_rhat)
-            and bool(self.ess[self.thinnest] >= min_ess)
-        )
-
-
-def judge_chains(found: Evidence) -> tuple[bool, str]:
-    """Converged or not, and why: the most serious finding decides the sentence.
-
-    A ``target_rhat`` stricter than the usual standard replaces it.
-    """
-    target = found.target_rhat
-    max_rhat, min_ess = RHAT_LIMIT, MIN_ESS
-    if target is not None:
-        max_rhat, min_ess = min(max_rhat, target), TARGET_ESS
-    return found.within(max_rhat, min_ess), _sentence(found, max_rhat, min_ess)
-
-
-def _sentence(found: Evidence, max_rhat: float, min_ess: float) -> str:
-    n_chains, n_draws = found.n_chains, found.n_draws
-    rhat, ess = found.rhat[found.worst], found.ess[found.thinnest]
-    ending, longer = _ending(found), _longer(found, min_ess)
-    evidence = f"R-hat of {_NAMES[found.worst]} is {number(rhat)}"
-    if found.worst == "predictions":
-        evidence += f" (of the median one {number(found.median_rhat)})"
-    who = "The chain" if n_chains == 1 else "The chains"
-    if n_draws < MIN_DRAWS:
-        few = f"{n_draws} draws per chain are far too few"
-        return f"{who} cannot be judged: {few}{ending}; {longer}."
-    if found.stuck:
-        names = ", ".join(str(chain) for chain in found.stuck)
-        are = "Chain {} is" if len(found.stuck) == 1 else "Chains {} are"
-        return f"{are.format(names)} stuck at one tree size ({evidence}){ending}; {longer}."
-    if not rhat <= max_rhat:
-        parts = "The parts of the chain disagree"
-        claim = parts if n_chains == 1 else f"The {n_chains} chains do not agree"
-        return f"{claim}: {evidence}, above {max_rhat:g}{ending}; {longer}."
-    if not ess >= min_ess:
-        return (
-            f"{who} moved too little to tell: the {n_chains * n_draws} draws of "
-            f"{_NAMES[found.thinnest]} have an effective sample size of {ess:.0f}, "
-            f"below {min_ess:.0f}{ending}; {longer}."
-        )
-    numbers = (
-        f"every R-hat is at most {number(rhat)}, every effective sample size at least {ess:.0f}"
-    )
-    if n_chains == 1:
-        return (
-            f"The parts of the chain agree ({numbers}){ending}, but one chain cannot show that it "
-            "missed a part of the posterior: use n_chains=4."
-        )
-    if rhat <= RHAT_GOOD:
-        return f"The {n_chains} chains agree well: {numbers}{ending}."
-    return (
-        f"The {n_chains} chains agree: {numbers}{ending}; for an R-hat of at most {RHAT_GOOD}, "
-        f"{longer}."
-    )
-
-
-def _ending(found: Evidence) -> str:
-    """What ended the run, where that was not the number of draws asked for."""
-    target = "the target" if found.target_rhat is None else f"target_rhat={found.target_rhat:g}"
-    if found.stopped == "target":
-        return f", and {target} is met with {found.n_draws} draws per chain"
-    if found.stopped == "max_draws":
-        return f", and max_draws={found.n_draws} came before {target}"
-    if found.stopped == "interrupted":
-        return f", and the run was interrupted at {found.n_draws} draws per chain"
-    return ""
-
-
-def _longer(found: Evidence, min_ess: float) -> str:
-    """Advice that would bring the effective sample size to twice the minimum, within reason."""
-    if found.stopped == "target":
-        return f"set target_rhat={RHAT_GOOD}"
-    limit = "n_draws" if found.target_rhat is None else "max_draws"
-    n_draws, n_warmup, ess = found.n_draws, found.n_warmup, found.ess[found.thinnest]
-    if n_draws < MIN_DRAWS:
-        return f"run longer: n_warmup={max(500, n_warmup or 0)}, {limit}=500"
-    wanted = min_ess / ess if np.isfinite(ess) and ess > 0 else 10.0
-    factor = min(max(2.0, 2 * wanted), 10.0)
-    warmup = _round_up(factor * (n_draws if n_warmup is None else n_warmup))
-    draws = max(500, _round_up(factor * n_draws))
-    return f"run longer: n_warmup={max(500, warmup)}, {limit}={draws}"
-
-
-def judge_particles(shape: tuple[int, ...], effective: float, families: float) -> tuple[bool, str]:
-    """Converged or not, and why, from the effective sample sizes of weights and families."""
-    islands, particles = shape
-    found = (
-        f"The {islands * particles} weighted draws have an effective sample size of "
-        f"{effective:.0f} and descend from about {families:.0f} first particles"
-    )
-    if min(effective, families) < MIN_ESS:
-        return False, (
-            f"{found}, and below {MIN_ESS:.0f} of either they are rough (R-hat does not judge "
-            f"particles): use more particles, such as n_draws={_round_up(10 * particles)}, and "
-            "compare the islands' evidence."
-        )
-    return True, (
-        f"{found} (R-hat does not judge particles); trees that no particle tried stay unseen."
-    )
-
-
-def _round_up(n: float) -> int:
-    """To two leading digits."""
-    unit = 10 ** max(0, int(np.floor(np.log10(max(n, 1)))) - 1)
-    return int(np.ceil(n / unit) * unit)
-
-
-def badness(rhat: float) -> float:
-    """For sorting: what could not be computed counts as worst."""
-    return np.inf if np.isnan(rhat) else rhat
-
-
-def number(rhat: float) -> str:
-    """Rounded up, so that a value just above a limit never reads as the limit."""
-    return f"{np.ceil(rhat * 1000) / 1000:.3f}" if np.isfinite(rhat) else str(rhat)
+    return float(draws.std(ddof=1) / np.sqrt(array_stats.ess(draws, method="mean")))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.forest import Forest
+from ..inputs.columns import coded
 from ..utils.arrays import FloatArray, IntArray
 
 STOPPED = ("n_draws", "target", "max_draws", "interrupted")
@@ -56,6 +57,13 @@ class Draws:
     training rows; NaN for classification."""
     weights_of_draws: FloatArray
     """Sums to 1; uniform for Markov chains."""
+    levels: NDArray[np.uint64] | None = None
+    """[splits]; what goes right beside larger numbers: of a category the levels whose bits are
+    set, of numbers with missing cells these, by bit 0. None where all columns are numbers without
+    missing cells."""
+    kinds: IntArray | None = None
+    """[p]; levels of a category, -1 for numbers with missing cells in training, 0 for others; None
+    as for ``levels``. A threshold of inf, or -inf, sends all numbers left, or right."""
 
     @property
     def forest(self) -> Forest:
@@ -67,6 +75,7 @@ class Draws:
             threshold=self.threshold,
             weights=self.split_weights,
             h=np.ascontiguousarray(self.h if self.h_learned else self.h[None]),
+            **special_arrays(self.levels, self.kinds, len(self.threshold)),
         )
 
     @property
@@ -75,14 +84,43 @@ class Draws:
         return self.h.ndim == 2
 
 
+def refuse_special(draws: Draws, purpose: str) -> None:
+    """A ``ValueError`` for what does not know categories and missing cells yet."""
+    if draws.kinds is not None:
+        raise ValueError(
+            f"{purpose} does not support categories and missing cells yet, which this model has"
+        )
+
+
+def special_arrays(
+    levels: NDArray[np.uint64] | None, kinds: IntArray | None, n_splits: int
+) -> dict[str, NDArray[Any]]:
+    """Arrays of ``Forest`` that say what special columns need."""
+    nothing = np.zeros(0, np.int64)
+    if levels is None or kinds is None:
+        return {"levels": np.zeros(n_splits, np.uint64), "kind": nothing, "doubts": nothing}
+    return {"levels": levels, "kind": kinds, "doubts": nothing}
+
+
 @dataclass(frozen=True)
 class TrainingData:
     """The rows that the trees were sampled from, as the user gave them."""
 
     X: FloatArray
-    """[n, all columns] in the user's units, constant columns included."""
+    """[n, all columns] in the user's units, constant columns included; NaN where cells are missing,
+    and codes of categories."""
     y: NDArray[Any]
     """[n]; class codes 0 .. K - 1, or targets in the user's units."""
+    weights: FloatArray | None = None
+    """[n], positive: rows that each row counts for. None: all are 1."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "X", coded(self.X))
+
+    @property
+    def row_weights(self) -> FloatArray:
+        """[n]; the weights, whether the user gave any or not."""
+        return np.ones(len(self.y)) if self.weights is None else self.weights
 
 
 def places(draws: Draws, t: int) -> tuple[slice, slice, slice]:
@@ -124,6 +162,7 @@ def take(draws: Draws, index: IntArray) -> Draws:
         split_weights=draws.split_weights[splits],
         leaf=draws.leaf[leaves],
         h=draws.h[index] if draws.h_learned else draws.h,
+        levels=None if draws.levels is None else draws.levels[splits],
         weights_of_draws=np.full((1, len(index)), 1 / len(index)),
         **{name: getattr(draws, name).reshape(1, -1)[:, index] for name in scalars},
     )
@@ -155,6 +194,10 @@ class RunInfo:
     stopped: str
     """What ended it, one of ``STOPPED``."""
     log_evidence: float | None = None
+    log_evidence_error: float | None = None
+    """Its standard error; NaN where there is but one island."""
+    powers: tuple[float, ...] = ()
+    """Of the likelihood of each replica, the same in every chain; none without replicas."""
     compile_seconds: float = 0.0
     """The time to compile, where that was done in this run."""
     n_warmup: int | None = None
@@ -165,6 +208,11 @@ class RunInfo:
     """Where chains were to agree so well; else None."""
     max_draws: int | None = None
     """Draws per chain at which a run with a target ends in any case."""
+
+    def of_other_draws(self) -> RunInfo:
+        """The same without what was recorded of the chains, for draws that are not theirs."""
+        nothing: dict[str, Any] = {"log_evidence": None, "log_evidence_error": None, "powers": ()}
+        return replace(self, acceptance={}, stats={}, **nothing)
 
     def settings(self) -> dict[str, int | float | None]:
         """The fields that say how the run was asked for."""

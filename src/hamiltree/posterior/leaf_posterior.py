@@ -45,16 +45,25 @@ def class_intervals(counts: FloatArray, method: Method, coverage: float) -> Floa
     return intervals
 
 
-def mean_posterior(phi: FloatArray, y: FloatArray, sigma: float, method: Any) -> MeanPosterior:
+def mean_posterior(
+    phi: FloatArray,
+    y: FloatArray,
+    sigma: float,
+    method: Any,
+    weights: FloatArray | None = None,
+) -> MeanPosterior:
     """Posterior of the leaf means from routing ``phi`` [n, leaves] and targets ``y`` [n].
+
+    A row of weight 2, of ``weights`` [n], is two rows; without them all are 1.
 
     ``y`` and ``sigma`` are in the model's units; ``sigma`` counts for HMC-DF and HMC-DFI only.
     """
-    rows, sums = phi.sum(axis=0), phi.T @ y
+    weighted = phi if weights is None else phi * weights[:, None]
+    rows, sums = weighted.sum(axis=0), weighted.T @ y
     if method.conjugate_leaves:
-        return _own_or_common_variance(rows, sums, phi.T @ y**2, method)
+        return _own_or_common_variance(rows, sums, weighted.T @ y**2, method)
     prior_mean, prior_sd = method.mu_prior
-    precision = phi.T @ phi / sigma**2 + np.eye(len(rows)) / prior_sd**2
+    precision = weighted.T @ phi / sigma**2 + np.eye(len(rows)) / prior_sd**2
     covariance = np.linalg.inv(precision)
     centre = covariance @ (sums / sigma**2 + prior_mean / prior_sd**2)
     return MeanPosterior(centre, np.sqrt(np.diag(covariance)), np.full(len(rows), np.inf), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from ..inputs.preprocess import Preprocessing
 from ..methods.base import Configuration
 from ..utils.arrays import FloatArray, IntArray
+from ..utils.notebook import Text, badge, block
 from . import predictions
 from .describe import acceptance_table, accepted_share, mean_sd, summary
 from .diagnostics import diagnose
 from .draws import Draws, RunInfo, TrainingData, places, softness, systematic, take
+from .explain import explain
 from .files import storage
+from .prior import sample_prior
 from .representative_tree import (
     Shape,
     SplitCensus,
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     import xarray
 
     from ..inputs.encoding import TrainingTable
+    from .files.model_record import ModelRecord
+    from .loo import Loo
 
 
 class Posterior:
@@ -55,6 +60,8 @@ class Posterior:
         The table that they came from, and how it is encoded.
     provenance : mapping, optional
         Plain values to keep with the file; nothing depends on them.
+    model : ModelRecord, optional
+        The estimator that sampled them, for ``hamiltree.load``.
     """
 
     def __init__(
@@ -68,6 +75,7 @@ class Posterior:
         training: TrainingData | None = None,
         table: TrainingTable | None = None,
         provenance: Mapping[str, Any] | None = None,
+        model: ModelRecord | None = None,
     ) -> None:
         self.draws = draws
         self.preprocessing = preprocessing
@@ -77,6 +85,7 @@ class Posterior:
         self.training = training
         self.table = table
         self.provenance = dict(provenance or {})
+        self.model = model
 
     # ------------------------------------------------------------------ what was recorded
 
@@ -141,19 +150,24 @@ class Posterior:
 
     @property
     def log_evidence(self) -> float | None:
-        """Log marginal likelihood where the sampler estimates it, None for Markov chains.
-
-        Of the target in the model's units, as is the log-likelihood.
-        """
+        """Of y in the model's units, by SMC or by replicas with ``hottest_power=0``; else None."""
         return self.info.log_evidence
+
+    @property
+    def log_evidence_error(self) -> float | None:
+        """Standard error of ``log_evidence``; NaN for a single island of SMC."""
+        return self.info.log_evidence_error
+
+    @property
+    def has_particles(self) -> bool:
+        """Draws are weighted particles, not those of Markov chains."""
+        return "log_weight" in self.stats
 
     @property
     def log_evidence_of_chains(self) -> FloatArray | None:
         """[chain]; each island's own estimate, of whose exponentials the above is the mean."""
-        if "log_weight" not in self.stats:
-            return None
-        of_chains: FloatArray = np.logaddexp.reduce(self.stats["log_weight"], axis=1)
-        return of_chains
+        weights = self.stats.get("log_weight")
+        return None if weights is None else np.logaddexp.reduce(weights, axis=1)
 
     @property
     def stats(self) -> dict[str, NDArray[Any]]:
@@ -166,9 +180,9 @@ class Posterior:
         moves = self.info.acceptance.get("sampling", {})
         return {move: accepted_share(*counts) for move, counts in moves.items()}
 
-    def acceptance_table(self) -> str:
-        """Accepted share by move, in warm-up and in sampling, as text."""
-        return acceptance_table(self.info)
+    def acceptance_table(self) -> Text:
+        """Accepted share by move, in warm-up and in sampling, as text that prints itself."""
+        return Text(acceptance_table(self.info))
 
     def tree(self, chain: int, draw: int) -> Tree:
         """The tree of one draw; negative numbers count from the end."""
@@ -189,6 +203,7 @@ class Posterior:
     sample_predictive = predictions.sample_predictive
     pointwise_log_likelihood = predictions.pointwise_log_likelihood
     similarity = predictions.similarity
+    monitored_at = predictions.monitored_at
     feature_inclusion = feature_inclusion
 
     def taken(self, index: ArrayLike) -> Posterior:
@@ -197,8 +212,7 @@ class Posterior:
         Without what was recorded of the chains: statistics, acceptance, evidence, monitor.
         """
         draws = take(self.draws, np.asarray(index, dtype=np.int64))
-        info = replace(self.info, acceptance={}, stats={}, log_evidence=None)
-        return self._with(draws=draws, info=info, monitor=None)
+        return self._with(draws=draws, info=self.info.of_other_draws(), monitor=None)
 
     def equally_weighted(self, most: int | None = None) -> Posterior:
         """The trees as one chain of equal weights, evenly spaced, at most ``most`` of them.
@@ -262,25 +276,28 @@ class Posterior:
         """
         return self._with(training=None)
 
-    def monitored_at(self, X: ArrayLike, *, n_jobs: int | None = None) -> Posterior:
-        """A copy that keeps its predictions at the rows ``X`` for ``diagnose``.
-
-        A row's prediction is its mean, or the probability of the class that is likeliest there
-        over all draws. Twenty rows are plenty.
-        """
-        predicted = self.predict_draws(X, n_jobs=n_jobs)
-        if self.n_classes:
-            over_draws = np.einsum("cd,cdrk->rk", self.weights, predicted)
-            likeliest = over_draws.argmax(axis=1)
-            predicted = np.take_along_axis(predicted, likeliest[None, None, :, None], axis=3)[
-                ..., 0
-            ]
-        return self._with(monitor=np.ascontiguousarray(predicted))
-
     # ------------------------------------------------------------------ summaries and files
 
     diagnose = diagnose
-    summary = summary
+    sample_prior = sample_prior
+    explain = explain
+
+    def summary(self) -> Text:
+        """The posterior on one screen, as text that prints itself."""
+        return Text(summary(self))
+
+    def loo(self) -> Loo:
+        """Leave-one-out cross-validation, with its reliability in words; prints as text.
+
+        ``hamiltree.compare`` compares several models by it.
+
+        Examples
+        --------
+        >>> model.posterior_.loo()  # doctest: +SKIP
+        """
+        from .loo import loo
+
+        return loo(self)
 
     def to_datatree(self, *, pointwise: bool = True) -> xarray.DataTree:
         """A ``DataTree`` that ArviZ understands; see docs/plots.md for its groups.
@@ -329,12 +346,12 @@ class Posterior:
         """Write everything to one NetCDF file, replacing it only once it is complete."""
         storage.write(
             path, self.draws, self.info, self.preprocessing, self.configuration, self.monitor,
-            self.training, self.table, self.provenance,
+            self.training, self.table, self.provenance, self.model,
         )  # fmt: skip
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Posterior:
-        """Read what ``save`` wrote; the file is checked and nothing in it is run."""
+        """Read what ``save`` wrote, here or of a model; it is checked and nothing in it is run."""
         return cls(**vars(storage.read(path)))
 
     def __repr__(self) -> str:
@@ -342,6 +359,13 @@ class Posterior:
         size = f"{self.n_chains} chains x {self.n_draws} draws"
         return (
             f"<Posterior of {method} trees: {size}, {mean_sd(self.n_leaves, self.weights)} leaves>"
+        )
+
+    def _repr_html_(self) -> str:
+        diagnosis = self.diagnose()
+        return (
+            f"<div>{badge(diagnosis.label, diagnosis.converged)}{block(summary(self))}"
+            f"{self.best_tree()._repr_html_()}</div>"
         )
 
     def _with(self, **parts: Any) -> Posterior:
@@ -356,6 +380,8 @@ class Posterior:
             size=self.draws.size[nodes],
             feature=self.draws.feature[splits],
             threshold=self.draws.threshold[splits],
+            levels=None if self.draws.levels is None else self.draws.levels[splits],
+            kinds=self.draws.kinds,
             weights=self.draws.split_weights[splits],
             leaf=self.draws.leaf[leaves],
             h=softness(self.draws, t, len(self.preprocessing.used)),

@@ -257,6 +257,20 @@ def similarity(posterior: Posterior, X: ArrayLike) -> FloatArray:
     return co_leaf(chosen.draws.forest, chosen.weights.ravel(), columns)
 
 
+def monitored_at(posterior: Posterior, X: ArrayLike, *, n_jobs: int | None = None) -> Posterior:
+    """A copy that keeps its predictions at the rows ``X`` for ``diagnose``.
+
+    A row's prediction is its mean, or the probability of the class that is likeliest there
+    over all draws. Twenty rows are plenty.
+    """
+    predicted = posterior.predict_draws(X, n_jobs=n_jobs)
+    if posterior.n_classes:
+        over_draws = np.einsum("cd,cdrk->rk", posterior.weights, predicted)
+        likeliest = over_draws.argmax(axis=1)
+        predicted = np.take_along_axis(predicted, likeliest[None, None, :, None], axis=3)[..., 0]
+    return posterior._with(monitor=np.ascontiguousarray(predicted))
+
+
 def values_of_leaves(posterior: Posterior) -> FloatArray:
     """[leaves, K] class probabilities, or means in the model's units."""
     return leaf_values(posterior.draws.leaf, posterior.configuration.method, posterior.n_classes)

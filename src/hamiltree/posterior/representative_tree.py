@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..core.forest import Forest
 from ..core.predict import tree_predictions
 from ..utils.arrays import FloatArray, IntArray, evenly
+from ..utils.notebook import block
 from .draws import Draws, places, take
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ OBLIQUE_DRAWS = 2000
 """Draws, evenly spaced, among which splits like a weighted one (HMC-DFI) are counted."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Shape:
     """One shape of tree: its topology and the feature of each split (HMC-DFI: topology alone)."""
 
@@ -41,12 +42,20 @@ class Shape:
     text: str
     """Features with what follows on yes and on no: ``age (leaf, height (leaf, leaf))``."""
 
+    def __repr__(self) -> str:
+        return f"<Shape of {self.probability:.1%} of the trees: {self.text}>"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{block(repr(self)[1:-1])}{self.tree._repr_html_()}</div>"
+
 
 class SplitCensus:
     """The splits of all draws, to count the trees that have one like a given split.
 
     Splits on one feature are alike if at most 5 % of the training rows have values between their
-    thresholds; thus thresholds within one gap of the data are the same split. Weighted splits
+    thresholds; thus thresholds within one gap of the data are the same split. Where the column has
+    missing cells, they must go to the same side. Sets of levels of a category are alike if at most
+    5 % of the rows have levels that only one of the two sends right. Weighted splits
     (HMC-DFI) are alike if they send at most 5 % of the rows to different sides, judged on 256
     rows and 2,000 draws, both evenly spaced.
     """
@@ -63,6 +72,7 @@ class SplitCensus:
             self._columns = np.sort(columns, axis=1)
             self._feature = draws.feature
             self._ranks = self._rank(draws.feature, draws.threshold)
+            self._kinds, self._levels = draws.kinds, draws.levels
         self._weights = weights / weights.sum()
         self._tree_of_split = np.repeat(np.arange(weights.size), draws.n_leaves.ravel() - 1)
 
@@ -78,8 +88,27 @@ class SplitCensus:
 
     def _alike(self, tree: Tree) -> Iterator[NDArray[np.bool_]]:
         ranks = self._rank(tree.feature, tree.threshold)
-        for feature, rank in zip(tree.feature, ranks, strict=True):
-            yield (self._feature == feature) & (np.abs(self._ranks - rank) <= NEARBY + 1e-12)
+        for split, (feature, rank) in enumerate(zip(tree.feature, ranks, strict=True)):
+            alike = self._feature == feature
+            kind = 0 if self._kinds is None else self._kinds[feature]
+            if kind <= 0:
+                alike &= np.abs(self._ranks - rank) <= NEARBY + 1e-12
+            if kind != 0 and self._levels is not None and tree.levels is not None:
+                alike &= self._same_levels(feature, kind, tree.levels[split])
+            yield alike
+
+    def _same_levels(self, feature: int, kind: int, levels: np.uint64) -> NDArray[np.bool_]:
+        """Of each split, taken as one on this column, whether it sends the same levels right."""
+        assert self._levels is not None
+        if kind < 0:
+            same: NDArray[np.bool_] = self._levels == levels
+            return same
+        column = self._columns[feature]
+        share = np.array([np.mean(column == code) for code in range(kind)])
+        sets, place = np.unique(self._levels, return_inverse=True)
+        bits = (sets ^ levels)[:, None] >> np.arange(kind, dtype=np.uint64) & np.uint64(1)
+        near: NDArray[np.bool_] = bits @ share <= NEARBY + 1e-12
+        return near[place]
 
     def _alike_oblique(self, tree: Tree) -> Iterator[NDArray[np.bool_]]:
         for side in self._side(tree.weights, tree.threshold):
@@ -145,6 +174,14 @@ def feature_inclusion(posterior: Posterior) -> FloatArray:
     For HMC-DFI it is the mean weight of a column in the rules. Those weights are barely
     sharper than their prior: do not read them as importance.
     """
+    used = inclusion_of_used(posterior)
+    inclusion = np.zeros(len(posterior.preprocessing.feature_names))
+    np.add.at(inclusion, posterior.preprocessing.used, used)
+    return inclusion
+
+
+def inclusion_of_used(posterior: Posterior) -> FloatArray:
+    """The same by what the trees split on, [p]: of methods of numbers each level of a category."""
     d, p = posterior.draws, len(posterior.preprocessing.used)
     n_splits = d.n_leaves.ravel() - 1
     # Every split of a tree counts alike, and every tree counts by its weight alone.
@@ -153,10 +190,8 @@ def feature_inclusion(posterior: Posterior) -> FloatArray:
         used: FloatArray = per_split @ d.split_weights
     else:
         used = np.bincount(d.feature, weights=per_split, minlength=p).astype(np.float64)
-    inclusion = np.zeros(len(posterior.preprocessing.feature_names))
     total = used.sum()
-    inclusion[posterior.preprocessing.used] = used / total if total > 0 else 0.0
-    return inclusion
+    return used / total if total > 0 else np.zeros(p)
 
 
 def co_leaf(forest: Forest, weights: FloatArray, columns: FloatArray) -> FloatArray:

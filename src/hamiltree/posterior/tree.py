@@ -14,7 +14,8 @@ from ..core.predict import prediction_moments, tree_predictions
 from ..inputs.preprocess import Preprocessing
 from ..methods.base import Method
 from ..utils.arrays import FloatArray
-from .draws import TrainingData
+from ..utils.notebook import block
+from .draws import TrainingData, special_arrays
 from .leaf_posterior import MeanPosterior, class_intervals, mean_posterior, soft_rows
 from .representative_tree import SplitCensus
 
@@ -67,6 +68,9 @@ class Tree:
     """Without it there are no intervals of means, no certainty and no scikit-learn tree."""
     census: SplitCensus | None = None
     """The splits of the posterior that the tree comes from."""
+    levels: NDArray[np.uint64] | None = None
+    """[splits]; as in ``Draws``, as is the next."""
+    kinds: NDArray[np.int64] | None = None
 
     @property
     def n_leaves(self) -> int:
@@ -135,14 +139,16 @@ class Tree:
 
     @cached_property
     def n_rows(self) -> FloatArray | None:
-        """[nodes] in preorder; (soft) number of training rows that reach the node.
+        """[nodes] in preorder; (soft) number of training rows, by weight, that reach the node.
 
         None for regression without training data.
         """
         if self.n_classes:
             return soft_rows(self.size, self.leaf.sum(axis=1))
         phi = self._phi
-        return None if phi is None else soft_rows(self.size, phi.sum(axis=0))
+        if phi is None or self.training is None:
+            return None
+        return soft_rows(self.size, self.training.row_weights @ phi)
 
     def settled(self) -> Self:
         """The same tree with its leaf means at their posterior means given the tree.
@@ -177,7 +183,7 @@ class Tree:
         A split has ``column`` (of the input) and its name ``feature`` (HMC-DF), or lists of both
         with ``weights`` (HMC-DFI), and ``threshold``, ``h``, ``certainty``, ``n_rows``, ``yes``
         and ``no``. A leaf has ``rows`` and ``interval``, and ``classes``, ``probabilities`` and
-        ``counts``, with an interval a class; or ``mean`` and, where leaves have their own, the
+        ``counts``, with an interval per class; or ``mean`` and, where leaves have their own, the
         noise ``sd``. Numbers of training rows are soft. Everything is in the user's units, and
         None where only the training data, which are missing, could tell.
         """
@@ -233,6 +239,11 @@ class Tree:
         leaves = "1 leaf" if self.n_leaves == 1 else f"{self.n_leaves} leaves"
         return f"<Tree with {leaves}, depth {self.depth}>\n{self.to_text()}"
 
+    def _repr_html_(self) -> str:
+        from .svg import tree_svg
+
+        return f"<div>{tree_svg(self) or block(self.to_text())}</div>"
+
     # ------------------------------------------------------------------ details
 
     @property
@@ -244,6 +255,7 @@ class Tree:
             threshold=self.threshold,
             weights=self.weights,
             h=np.ascontiguousarray(self.h[None]),
+            **special_arrays(self.levels, self.kinds, len(self.threshold)),
         )
 
     @cached_property
@@ -257,4 +269,4 @@ class Tree:
         if self.training is None or self._phi is None:
             return None
         y = self.preprocessing.y_to_model(self.training.y)
-        return mean_posterior(self._phi, y, self.sigma, self.method)
+        return mean_posterior(self._phi, y, self.sigma, self.method, self.training.weights)

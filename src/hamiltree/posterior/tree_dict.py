@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,13 +37,15 @@ def _split(tree: Tree, split: int) -> dict[str, Any]:
     certainty = None if tree.certainty is None else float(tree.certainty[split])
     if tree.weights.shape[1] == 0:
         column = int(tree.feature[split])
-        return {
+        kind = 0 if tree.kinds is None else int(tree.kinds[column])
+        about = {
             "column": int(scale.used[column]),
             "feature": scale.used_names[column],
             "threshold": scale.threshold_to_user(column, tau),
             "h": float(tree.h[column] * scale.span[column]),
             "certainty": certainty,
         }
+        return about if kind == 0 else about | _special(tree, split, column, kind)
     # sum_j w_j (x_j - minimum_j) / span_j <= tau, with the x_j freed of their shift and scale
     coefficients = tree.weights[split] / scale.span
     return {
@@ -52,6 +55,28 @@ def _split(tree: Tree, split: int) -> dict[str, Any]:
         "threshold": float(tau + coefficients @ scale.minimum),
         "h": float(tree.h[0]),
         "certainty": certainty,
+    }
+
+
+def _special(tree: Tree, split: int, column: int, kind: int) -> dict[str, Any]:
+    """What a split on a category, or on numbers with missing cells, has beside a threshold.
+
+    ``levels``: those that go to yes, left; ``missing``: the side of missing cells.
+    """
+    assert tree.levels is not None
+    right = int(tree.levels[split])
+    if kind < 0:
+        about: dict[str, Any] = {"missing": "no" if right else "yes"}
+        if math.isinf(tree.threshold[split]):
+            about |= {"threshold": None, "h": 0.0}
+        return about
+    column_of = tree.preprocessing.column(column)
+    left = [code for code in range(kind) if not right >> code & 1]
+    return {
+        "threshold": None,
+        "h": 0.0,
+        "levels": [column_of.label(code) for code in left],
+        "other_levels": [column_of.label(code) for code in range(kind) if code not in left],
     }
 
 

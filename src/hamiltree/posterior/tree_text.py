@@ -18,6 +18,7 @@ SHOWN = 3
 def tree_text(tree: Tree) -> str:
     """Rules as indented lines, with what the marks in them mean at the end."""
     lines: list[str] = []
+    words = branch_words(tree.preprocessing)
 
     def add(node: dict[str, Any], depth: int, side: str) -> None:
         start = "  " * depth + side
@@ -25,23 +26,55 @@ def tree_text(tree: Tree) -> str:
             lines.append(start + leaf_text(tree.preprocessing, node))
             return
         lines.append(start + rule_text(tree.preprocessing, node) + _marks(node))
-        add(node["yes"], depth + 1, "yes: ")
-        add(node["no"], depth + 1, "no:  ")
+        for side, word in zip(("yes", "no"), words, strict=True):
+            add(node[side], depth + 1, f"{word}: ".ljust(len(words[0]) + 2))
 
     add(tree.to_dict(), 0, "")
     if tree.soft:
-        lines.append("(h: a row goes to no with probability 1 / (1 + exp(-(x - threshold) / h)))")
+        lines.append(
+            f"(h: a row goes to {words[1]} with probability 1 / (1 + exp(-(x - threshold) / h)))"
+        )
     if tree.n_leaves > 1 and tree.certainty is not None:
         lines.append("(% of trees: share of the sampled trees that have such a split)")
     return "\n".join(lines)
+
+
+def branch_words(scale: Preprocessing) -> tuple[str, str]:
+    """What stands before the two branches of a split: "yes" and "no", unless classes have these."""
+    names = [] if scale.classes is None else [str(label).lower() for label in scale.classes]
+    return ("then", "else") if {"yes", "no"} & set(names) else ("yes", "no")
 
 
 def rule_text(scale: Preprocessing, split: dict[str, Any]) -> str:
     """A split of ``to_dict`` in words."""
     if "weights" in split:
         return f"{_weighted_sum(scale, split)} <= {split['threshold']:.4g}"
-    column = np.searchsorted(scale.used, split["column"])
-    return f"{split['feature']} <= {in_units(split['threshold'], float(scale.span[column]))}"
+    name = split["feature"]
+    if "levels" in split:
+        return _levels_text(name, split["levels"], split["other_levels"])
+    if split["threshold"] is None:
+        return f"{name} is missing" if split["missing"] == "yes" else f"{name} is there"
+    place = int(np.searchsorted(scale.used, split["column"]))
+    column = scale.column(place)
+    if column.order:
+        rank = int(min(max(np.floor(split["threshold"]), 0), len(column.order) - 1))
+        threshold = str(column.order[rank])
+    elif column.whole:
+        threshold = f"{np.floor(split['threshold']):.0f}"
+    else:
+        threshold = in_units(split["threshold"], float(scale.span[place]))
+    return f"{name} <= {threshold}{' or missing' * (split.get('missing') == 'yes')}"
+
+
+def _levels_text(name: str, levels: list[str], others: list[str]) -> str:
+    """Levels that go to yes: the shorter of what is there and what is not."""
+    if len(levels) == 1:
+        return f"{name} is {levels[0]}"
+    if len(others) == 1:
+        return f"{name} is not {others[0]}"
+    if len(others) < len(levels) and len(levels) > SHOWN:
+        return f"{name} not in {{{', '.join(others)}}}"
+    return f"{name} in {{{', '.join(levels)}}}"
 
 
 def leaf_text(scale: Preprocessing, leaf: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..estimators.classifier import INTERVAL_SEED
-from ..inputs.encoding import encoding_of
+from ..inputs.encoding import encoding_of_trees
 from ..posterior import Posterior
 from ..posterior.describe import percent
 from ..posterior.predictions import sampled_probabilities
@@ -43,7 +43,7 @@ def contents(posterior: Posterior, n_draws: int = DRAWS) -> dict[str, Any]:
     drawn = posterior.taken(index)
     trees = [posterior.tree(int(c), int(d)) for c, d in zip(chain, draw, strict=True)]
     shown = featured_trees(posterior)
-    encoding = encoding_of(posterior)
+    encoding = encoding_of_trees(posterior)
     classes = posterior.preprocessing.classes
     rng = np.random.default_rng(INTERVAL_SEED)  # as predict_interval does
     sampled = sampled_probabilities(drawn, rng) if posterior.n_classes else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..posterior import Posterior
 from ..posterior.tree import Tree
@@ -31,6 +31,9 @@ def pack_forest(
         "size": _packed("i4", _joined([tree.size for tree in trees])),
         "feature": _packed("i4", _joined([tree.feature for tree in trees])),
         "threshold": _packed("f8", _joined([tree.threshold for tree in trees])),
+        # sets of 64 bits, as two numbers of 32
+        "levelsLow": _packed("f8", _joined([_levels(tree) & 0xFFFFFFFF for tree in trees])),
+        "levelsHigh": _packed("f8", _joined([_levels(tree) >> 32 for tree in trees])),
         "weights": _packed("f8", _joined([tree.weights for tree in trees])),
         "leaf": _packed("f8", _joined([tree.leaf for tree in trees])),
         "sampledLeaf": _packed("f8", [] if sampled is None else sampled),
@@ -69,6 +72,11 @@ def _packed(kind: str, values: ArrayLike) -> dict[str, str]:
 
 def _joined(arrays: Sequence[Any]) -> FloatArray:
     return np.concatenate([np.ravel(array) for array in arrays])
+
+
+def _levels(tree: Tree) -> NDArray[np.uint64]:
+    """What goes right beside larger numbers, of each split."""
+    return np.zeros(len(tree.threshold), np.uint64) if tree.levels is None else tree.levels
 
 
 def _or_nan(values: FloatArray | None, length: int) -> FloatArray:

@@ -10,14 +10,18 @@ from base64 import b64encode
 from importlib.resources import files
 from pathlib import Path
 
+from numpy.typing import ArrayLike
+
 from .. import __version__
 from ..posterior import Posterior
 from ..utils.json_text import json_text
 from .contents import DRAWS, contents
+from .performance import performance
 from .texts import texts
 
 SCRIPTS = (
-    "numbers", "dom", "forest", "words", "tree_parts", "tree", "charts", "prediction", "main",
+    "numbers", "dom", "forest", "words", "tree_parts", "tree", "charts", "prediction",
+    "performance", "main",
 )  # fmt: skip
 
 
@@ -27,14 +31,24 @@ def write_report(
     *,
     title: str | None = None,
     n_draws: int = DRAWS,
+    X_test: ArrayLike | None = None,
+    y_test: ArrayLike | None = None,
 ) -> Path:
     """Write the report to a file; see ``report_html``."""
     target = Path(path)
-    target.write_text(report_html(posterior, title=title, n_draws=n_draws), "utf-8")
+    page = report_html(posterior, title=title, n_draws=n_draws, X_test=X_test, y_test=y_test)
+    target.write_text(page, "utf-8")
     return target
 
 
-def report_html(posterior: Posterior, *, title: str | None = None, n_draws: int = DRAWS) -> str:
+def report_html(
+    posterior: Posterior,
+    *,
+    title: str | None = None,
+    n_draws: int = DRAWS,
+    X_test: ArrayLike | None = None,
+    y_test: ArrayLike | None = None,
+) -> str:
     """The posterior as one HTML page without any request to a network.
 
     Parameters
@@ -45,10 +59,18 @@ def report_html(posterior: Posterior, *, title: str | None = None, n_draws: int 
     n_draws : int
         Draws that go into the page, evenly spaced: through these the slider moves, and these
         predict the rows that the reader types. Fewer where they would make the page large.
+    X_test, y_test : array-like, optional
+        Rows that the trees have not seen, and their targets: the page then says how well they are
+        predicted.
     """
     if n_draws < 1:
         raise ValueError(f"n_draws must be at least 1, got {n_draws}")
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test go together: give both, or none")
     data = contents(posterior, n_draws)
+    data["performance"] = None
+    if X_test is not None and y_test is not None:
+        data["performance"] = performance(posterior, X_test, y_test)
     folder = files("hamiltree.report") / "page"
     code = "\n".join((folder / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     script = f'(() => {{\n"use strict";\n{code}}})();\n'
@@ -59,6 +81,8 @@ def report_html(posterior: Posterior, *, title: str | None = None, n_draws: int 
     }
     parts |= {
         "features_hidden": "" if data["features"] else "hidden",
+        "performance_hidden": "" if data["performance"] else "hidden",
+        "second_hidden": "" if posterior.n_classes else "hidden",
         "version": html.escape(__version__),
         "style": style,
         "style_hash": _hash(style),

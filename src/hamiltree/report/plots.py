@@ -8,7 +8,7 @@ import numpy as np
 
 from ..inputs.encoding import Encoding
 from ..posterior import Posterior
-from ..posterior.diagnostics import MIN_ESS, RHAT_LIMIT
+from ..posterior.judgement import MIN_ESS, RHAT_LIMIT
 from ..posterior.representative_tree import shares_of_splits
 from ..utils.arrays import FloatArray
 
@@ -47,20 +47,21 @@ def features(posterior: Posterior) -> list[dict[str, Any]]:
 def thresholds(posterior: Posterior, encoding: Encoding) -> list[dict[str, Any]]:
     """Histograms of the thresholds of the features that are used most, over their range.
 
-    Columns of 0 and 1 are left out: any threshold between splits them alike.
+    Columns of 0 and 1 are left out: any threshold between splits them alike; and so are categories.
     """
     d, scale = posterior.draws, posterior.preprocessing
     weight = np.repeat(posterior.weights.ravel(), d.n_leaves.ravel() - 1)
     ordered = {column.name: column.categories for column in encoding.columns if column.categories}
     one_hot = [column for column in encoding.columns if column.kind == "one-hot"]
     binary = {output for column in one_hot for output in column.outputs}
+    binary |= {column.name for column in encoding.columns if column.kind == "category"}
     found: list[dict[str, Any]] = []
     for feature in features(posterior):
         name = feature["name"]
         if name in binary or feature["share"] < RARE or len(found) == THRESHOLDS:
             continue
         j = scale.used_names.index(name)
-        here = d.feature == j
+        here = (d.feature == j) & np.isfinite(d.threshold)
         splits, _ = np.histogram(d.threshold[here], BINS, (0.0, 1.0), weights=weight[here])
         ends = (scale.minimum[j], scale.minimum[j] + scale.span[j])
         low, high = (f"{end:.6g}" for end in ends)
@@ -83,7 +84,7 @@ def leaves(posterior: Posterior) -> dict[str, Any]:
 
 def trace(posterior: Posterior) -> dict[str, Any] | None:
     """Log posterior of each chain, thinned; None for particles, whose order means nothing."""
-    if posterior.log_evidence is not None:
+    if posterior.has_particles:
         return None
     kept = np.linspace(0, posterior.n_draws - 1, min(TRACE, posterior.n_draws)).astype(int)
     values = posterior.log_posterior[:, kept]

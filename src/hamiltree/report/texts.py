@@ -8,7 +8,8 @@ import numpy as np
 
 from ..inputs.encoding import encoding_of
 from ..posterior import Posterior
-from ..posterior.describe import finding
+from ..posterior.describe import evidence_text, finding
+from .performance import FEW
 
 
 def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict[str, str]:
@@ -38,6 +39,42 @@ def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict
         "run_note": _run_note(posterior),
         "interval_note": _interval_note(classification),
         "soft_note": _soft_note(posterior),
+        **_performance_texts(posterior, data["performance"]),
+    }
+
+
+def _performance_texts(posterior: Posterior, found: dict[str, Any] | None) -> dict[str, str]:
+    names = ["first_chart", "first_chart_note", "second_chart", "second_chart_note"]
+    names += ["first_table", "second_table", "performance_note", "performance_short"]
+    empty = dict.fromkeys(names, "")
+    if found is None:
+        return empty
+    note = f"On {found['n']:,} rows that the trees have not seen."
+    if found["n"] < FEW:
+        note += " That is few: read the figures with their intervals."
+    rows = f"Of {found['n']:,} rows that it has not seen"
+    if not posterior.n_classes:
+        inside = next(own["share"] for own in found["coverage"] if own["level"] == 0.9)
+        return empty | {
+            "performance_note": note,
+            "performance_short": f"{rows}, {100 * inside:.1f} % lie inside their 90 % intervals; "
+            f"the predictions explain {100 * found['r2']:.0f} % of the variance.",
+            "first_chart": "Predicted and observed",
+            "first_chart_note": "A dot per row; the line through it is its 90 % interval. On the "
+            "dashed line a prediction is right.",
+            "first_table": "How often predictive intervals hold the target",
+        }
+    return empty | {
+        "performance_note": note,
+        "performance_short": f"{rows}, {100 * found['accuracy']:.1f} % are classified correctly.",
+        "first_chart": "Calibration",
+        "first_chart_note": "Rows in groups by their predicted probability, and the share that "
+        "happened with its 90 % interval. On the dashed line probabilities mean what they say.",
+        "second_chart": "ROC curve",
+        "second_chart_note": "Sensitivity against false alarms (1 - specificity), for every "
+        "threshold of the probability. The dashed line is chance.",
+        "first_table": "Confusion matrix",
+        "second_table": "Prevalence",
     }
 
 
@@ -52,7 +89,7 @@ def _about(posterior: Posterior) -> str:
     n = len(posterior.preprocessing.used)
     parts.append(f"{n} feature{'s' if n > 1 else ''}")
     parts.append(f"{posterior.n_classes} classes" if posterior.n_classes else "regression")
-    chains = "islands" if posterior.log_evidence is not None else "chains"
+    chains = "islands" if posterior.has_particles else "chains"
     parts.append(
         f"{posterior.configuration.method.name.upper()}, {posterior.n_chains} {chains} of "
         f"{posterior.n_draws:,} draws"
@@ -86,7 +123,7 @@ def _more_features(data: dict[str, Any]) -> str:
 
 
 def _convergence_note(posterior: Posterior) -> str:
-    if posterior.log_evidence is not None:
+    if posterior.has_particles:
         return (
             "Particles are weighted, not compared: what counts is their effective sample size, and "
             "whether the islands agree."
@@ -108,7 +145,7 @@ def _run_note(posterior: Posterior) -> str:
     if "divergent" in posterior.stats:
         parts.append(f"divergences: {diagnosis.n_divergent}")
     if posterior.log_evidence is not None:
-        parts.append(f"log evidence {posterior.log_evidence:.2f}")
+        parts.append(f"log evidence {evidence_text(posterior)}")
     return "; ".join(parts) + "."
 
 

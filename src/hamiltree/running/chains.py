@@ -24,10 +24,12 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.tree.record import SCALARS, Piece
+from ..core.tree.kinds import coded_kinds
+from ..core.tree.record import SCALARS, Piece, joined
 from ..methods.base import Configuration, Problem, build_sampler
 from ..posterior.draws import Draws, RunInfo
-from ..samplers.tempering import TemperedChain
+from ..posterior.evidence import evidence_of_ladder, evidence_of_particles
+from ..samplers.tempering import TemperedChain, settle
 from .chain_state import capture, restore
 from .checkpoints import Checkpoints, Identity, Snapshot
 from .cluster import advance_on_cluster, is_asked_for
@@ -86,6 +88,7 @@ class Chains:
         inside = max(cores // n_chains, 1)  # threads of a chain, where chains leave some idle
         sampler = build_sampler(problem, settings, n_warmup, n_particles, inside)
         self.h = sampler.h
+        self.kinds = coded_kinds(problem.kinds)
         root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         generators = [np.random.Generator(np.random.PCG64(s)) for s in root.spawn(n_chains)]
         self.compile_seconds = compiled(sampler.kernels, progress)
@@ -100,9 +103,9 @@ class Chains:
                 restore(chain, state)
             self._pieces = [[] if draws is None else [draws] for draws in resume.draws]
             self._done = list(resume.done)
-        for chain in self.chains:
-            if isinstance(chain, TemperedChain):
-                chain.workers = inside
+        self._ladders = [chain for chain in self.chains if isinstance(chain, TemperedChain)]
+        for chain in self._ladders:
+            chain.workers = inside
         self._workers: list[threading.Thread] = []
         self.block = 1  # iterations that should take about so long:
         self._seconds, self._growth = BLOCK_SECONDS, 4
@@ -132,7 +135,7 @@ class Chains:
         while self.done < total:
             self._meet()
             blocks = 1 if self.on_cluster else BLOCKS_PER_ROUND
-            goal = min(self.done + blocks * self.block, total)
+            goal = min(self.done + blocks * self.block, total, self._next_round())
             behind = {k: goal - done for k, done in enumerate(self._done) if done < goal}
             self._advance(behind, report, total)
 
@@ -155,6 +158,13 @@ class Chains:
         """No chain moves: the moment to end, or for a checkpoint."""
         self._stop.look()
         self._checkpoints.look(self.snapshot)
+
+    def _next_round(self) -> int:
+        """Where chains with replicas have to meet next, to place these together."""
+        while self._ladders and all(chain.is_due for chain in self._ladders):
+            settle(self._ladders)
+        left = [end for chain in self._ladders[:1] for end in chain.rounds[chain.settled :]]
+        return min(left, default=sys.maxsize)
 
     def _advance(self, steps: dict[int, int], report: Report, total: int | None) -> None:
         """Advance some chains, each by its own number of iterations."""
@@ -269,7 +279,8 @@ class Chains:
         ``most``: only so many draws per chain, the first ones.
         """
         kept = self.n_draws if most is None else min(self.n_draws, most)
-        draws, scalar = collect(self._pieces, kept, self.h)
+        draws, scalar = collect(self._pieces, kept, self.h, self.kinds)
+        evidence, error = self._log_evidence(scalar["log_weight"], kept)
         info = RunInfo(
             acceptance=collect_tallies([chain.tally() for chain in self.chains]),
             stats={
@@ -281,11 +292,25 @@ class Chains:
             compile_seconds=self.compile_seconds,
             n_warmup=self.n_warmup,
             seed=self.seed,
-            log_evidence=(
-                log_evidence(scalar["log_weight"]) if self.method.makes_particles else None
-            ),
+            log_evidence=evidence,
+            log_evidence_error=error,
+            powers=tuple(float(v) for chain in self._ladders[:1] for v in chain.powers),
         )
         return draws, info
+
+    def _log_evidence(
+        self, log_weight: NDArray[np.float64], kept: int
+    ) -> tuple[float, float] | tuple[None, None]:
+        """With its standard error, where there are particles, or replicas down to the prior."""
+        if self.method.makes_particles:
+            return evidence_of_particles(log_weight)
+        if not self._ladders or self._ladders[0].powers[-1] > 0.0:
+            return None, None
+        powers = [chain.full_power * chain.powers for chain in self._ladders]
+        log_likes = [
+            np.concatenate([piece.rungs for piece in pieces])[:kept] for pieces in self._pieces
+        ]
+        return evidence_of_ladder(np.array(powers), np.array(log_likes))
 
 
 _STAT_TYPES = {
@@ -300,11 +325,14 @@ Tally = Mapping[str, Mapping[str, tuple[int, int]]]
 
 
 def collect(
-    pieces: Sequence[Sequence[Piece]], kept: int, h: NDArray[np.float64]
+    pieces: Sequence[Sequence[Piece]],
+    kept: int,
+    h: NDArray[np.float64],
+    kinds: NDArray[np.int64] | None = None,
 ) -> tuple[Draws, dict[str, NDArray[np.float64]]]:
     """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw].
 
-    ``h`` is that of all draws, unless the pieces have one of each.
+    ``h`` is that of all draws, unless the pieces have one of each. ``kinds`` as in ``Draws``.
     """
     counts = [np.concatenate([piece.n_nodes for piece in chain])[:kept] for chain in pieces]
     nodes = np.array([count.sum() for count in counts])
@@ -343,23 +371,10 @@ def collect(
         log_posterior=scalar["log_posterior"].copy(),
         sigma=scalar["sigma"].copy(),
         weights_of_draws=weight / weight.sum(),
+        levels=None if kinds is None else flat("levels", splits),
+        kinds=kinds,
     )
     return draws, scalar
-
-
-def joined(pieces: Sequence[Piece]) -> Piece:
-    """All draws of a chain in one piece."""
-    if len(pieces) == 1:
-        return pieces[0]
-    named = zip(Piece._fields, zip(*pieces, strict=True), strict=True)
-    whole = {name: np.concatenate(arrays) for name, arrays in named if name != "filled"}
-    return Piece(filled=np.sum([piece.filled for piece in pieces], axis=0), **whole)
-
-
-def log_evidence(log_weight: NDArray[np.float64]) -> float:
-    """Log of the mean over islands of their estimates, which are the sums of their weights."""
-    top = log_weight.max()
-    return float(top + np.log(np.exp(log_weight - top).sum(axis=1).mean()))
 
 
 def collect_tallies(

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.soft.data import blocks_of
+from ..core.tree.kinds import coded_kinds
 from ..core.tree.record import Piece
 from ..methods.base import Configuration, Problem
 from ..utils.files import (
@@ -36,8 +37,9 @@ from ..utils.files import (
 from ..utils.json_text import plain
 from .chain_state import State
 
-FORMAT = 2
-"""Raised by one whenever the layout changes. 2: values of the method alone, and shared ones."""
+FORMAT = 3
+"""Raised by one whenever the layout changes. 2: values of the method alone, and shared ones. 3:
+sets of levels."""
 MAX_SHARE = 0.01
 """Writing takes at most this share of a run: many draws are written less often."""
 FAILURES = (OSError, RuntimeError)
@@ -217,6 +219,11 @@ def identify(
         "random_state": seed,
         "settings": settings.to_dict(),
     }
+    kinds = coded_kinds(problem.kinds)
+    if kinds is not None:
+        identity["kinds"] = kinds.tolist()
+    if problem.weights is not None:
+        identity["sample_weight"] = _digest([problem.weights])
     if settings.method.makes_particles:
         identity["n_draws"] = n_particles
     found: Identity = json.loads(json.dumps(identity, default=plain))

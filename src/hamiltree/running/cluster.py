@@ -17,6 +17,7 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
+from ..core.tree.kinds import coded_kinds, decoded_kinds
 from ..core.tree.record import Piece
 from ..methods.base import Chain, Configuration, Problem, build_sampler
 from .chain_state import State, capture, restore
@@ -56,7 +57,8 @@ def advance_on_cluster(
         return_as="generator_unordered" if unordered else "list",
     )
     # Arrays of their own, not inside an object: joblib then sends them once to each worker.
-    data = (np.asarray(problem.columns), problem.y, problem.n_classes)
+    kinds = coded_kinds(problem.kinds)
+    data = (np.asarray(problem.columns), problem.y, problem.n_classes, problem.weights, kinds)
     configuration = (settings, n_warmup, n_particles)
     left, failures = dict(steps), 0
     own_error: Exception | None = None
@@ -98,6 +100,8 @@ def _advance(
     columns: NDArray[np.float64],
     y: NDArray[np.generic],
     n_classes: int,
+    weights: NDArray[np.float64] | None,
+    kinds: NDArray[np.int64] | None,
     settings: Configuration[Any],
     n_warmup: int,
     n_particles: int,
@@ -108,7 +112,9 @@ def _advance(
     """On the other machine: number, draws and new state of a chain, or the chain's own error."""
     try:
         # Copies: engines share arrays that cannot be written to, which compiled code has not met.
-        problem = Problem(np.array(columns), np.array(y), n_classes)
+        own_weights = None if weights is None else np.array(weights)
+        own_kinds = None if kinds is None else decoded_kinds(np.array(kinds))
+        problem = Problem(np.array(columns), np.array(y), n_classes, own_weights, own_kinds)
         sampler = build_sampler(problem, settings, n_warmup, n_particles)
         chain: Any = sampler.start(np.random.Generator(np.random.PCG64(0)))
         restore(chain, state)

@@ -20,6 +20,7 @@ from ..core.hard.informed_sweep import Explorer, sweep_hard_tree
 from ..core.hard.moves import HardModel, attempt
 from ..core.hard.record import record_hard_tree, start_tree
 from ..core.scan.data import CLASS_COUNTS, OWN_VARIANCE, ScanData, ScanModel, make_scan_data
+from ..core.tree.kinds import Kinds
 from ..core.tree.record import Block, is_full
 from .common import sweep_of
 from .hard import HardLoop, HardPlan, HardSampler, make_model
@@ -65,8 +66,11 @@ def build_cgm(
     n_classes: int,
     settings: Configuration[Any],
     n_warmup: int,
+    *,
+    weights: NDArray[np.float64] | None = None,
+    kinds: Kinds | None = None,
 ) -> HardSampler:
-    model = make_model(columns, y, n_classes, settings, pinball=False)
+    model = make_model(columns, y, n_classes, settings, pinball=False, weights=weights, kinds=kinds)
     sweep = sweep_of(settings)
     proposals = settings.method.proposals if settings.method.moves == "prior" else 0
     return HardSampler(
@@ -74,19 +78,27 @@ def build_cgm(
         HardPlan(n_warmup=n_warmup, repeats=proposals),
         advance_cgm,
         MOVES,
-        scanned=scanned_of(model) if sweep else None,
+        scanned=(scan_data_of(model), scan_model_of) if sweep else None,
         sweep=sweep,
     )
 
 
-def scanned_of(model: HardModel) -> tuple[ScanData, ScanModel]:
+def scan_data_of(model: HardModel) -> ScanData:
+    n = model.data.columns.shape[1]
+    classes = model.data.classes
+    label = classes if len(classes) else np.zeros(n, np.int64)
+    weights = model.data.weight if len(model.data.weight) else None
+    y = model.data.y - model.leaf.mean
+    return make_scan_data(
+        model.data.columns, np.arange(n), label, y, weights=weights, kinds=model.data.kinds
+    )
+
+
+def scan_model_of(model: HardModel) -> ScanModel:
     """Scores as leaves of their own have them; only a proposal where all share a variance."""
-    p, n = model.data.columns.shape
     leaf = model.leaf
     regression = len(leaf.class_prior) == 0
-    label = np.zeros(n, np.int64) if regression else model.data.classes
-    data = make_scan_data(model.data.columns, np.arange(n), label, model.data.y - leaf.mean)
-    scored = ScanModel(
+    return ScanModel(
         prior=model.rules.prior,
         kind=model.rules.kind,
         leaf=OWN_VARIANCE if regression else CLASS_COUNTS,
@@ -96,7 +108,6 @@ def scanned_of(model: HardModel) -> tuple[ScanData, ScanModel]:
         prior_rows=leaf.prior_rows,
         shape=leaf.shape,
         rate=leaf.rate,
-        h=np.zeros(p),
-        power=np.array([model.power]),
+        h=np.zeros(model.data.columns.shape[0]),
+        power=model.power,
     )
-    return data, scored

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.moves.propose import ENTRIES
+from ..core.tree.kinds import Kinds
 from ..core.tree.priors import TreePrior, make_tree_prior
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def sweep_of(settings: Configuration[Any]) -> tuple[str, ...]:
     return INFORMED_MOVES if method.moves == "informed" else ()
 
 
-def tree_prior_of(n_features: int, settings: Configuration[Any]) -> TreePrior:
+def tree_prior_of(
+    n_features: int, settings: Configuration[Any], kinds: Kinds | None = None
+) -> TreePrior:
     method = settings.method
     # What a method does not have, its compiled code does not read.
     return make_tree_prior(
@@ -49,4 +52,5 @@ def tree_prior_of(n_features: int, settings: Configuration[Any]) -> TreePrior:
         tau_prior=getattr(method, "tau_prior", (1.0, 1.0)),
         feature_prior=getattr(method, "feature_prior", None),
         weight_prior=getattr(method, "weight_prior", 1.0),
+        kinds=kinds,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ from ..core.hard.shapes import make_shape_prior
 from ..core.moves.propose import NAMES, propose_informed
 from ..core.scan.data import FULL, UNIFORM, ScanData, ScanModel
 from ..core.scan.proposals import kernels_of_scans
+from ..core.tree.kinds import Kinds
 from ..core.tree.nodes import empty_tree
 from ..core.tree.record import Piece, drain, make_block
 from .common import tree_prior_of
@@ -33,7 +36,7 @@ class HardPlan(Record):
 
     n_warmup: int
     repeats: int
-    """CGM: prior-drawn proposals an iteration; WU: triples before, and after, the restructure."""
+    """CGM: prior-drawn proposals per iteration; WU: triples before, and after, the restructure."""
 
 
 class HardLoop(Record, role="state"):
@@ -58,8 +61,8 @@ class HardSampler:
     plan: HardPlan
     advance: Advance
     moves: tuple[str, ...]
-    scanned: tuple[ScanData, ScanModel] | None = None
-    """What informed moves look at; None where there are none."""
+    scanned: tuple[ScanData, Callable[[HardModel], ScanModel]] | None = None
+    """What informed moves look at, and how they score it; None where there are none."""
     sweep: tuple[str, ...] = ()
     """Names of the informed moves of an iteration, in order."""
 
@@ -71,8 +74,8 @@ class HardSampler:
             return loop
         return [propose_informed, *kernels_of_scans(self.scanned[0]), *loop]
 
-    def start(self, rng: np.random.Generator) -> HardChain:
-        return HardChain(self, rng)
+    def start(self, rng: np.random.Generator, keep: bool = True) -> HardChain:
+        return HardChain(self, rng, keep)
 
     @property
     def h(self) -> NDArray[np.float64]:
@@ -82,12 +85,15 @@ class HardSampler:
 class HardChain:
     """One chain: its loop, its generator, and room for draws."""
 
-    remembers = ("rng", "loop", "explorer")
+    remembers = ("rng", "loop", "explorer", "power")
 
-    def __init__(self, sampler: HardSampler, rng: np.random.Generator) -> None:
+    def __init__(self, sampler: HardSampler, rng: np.random.Generator, keep: bool = True) -> None:
         self.rng = rng
         self.sampler = sampler
-        self.model = model = sampler.model
+        # Warm-up differs in nothing but that its draws are not kept.
+        self.plan = sampler.plan if keep else sampler.plan._replace(n_warmup=sys.maxsize)
+        self.power = sampler.model.power.copy()
+        self.model = model = sampler.model._replace(power=self.power)
         self.loop = HardLoop(
             state=make_state(model),
             iteration=np.zeros(1, np.int64),
@@ -95,8 +101,10 @@ class HardChain:
         )
         self.explorer: Explorer | None = None
         if sampler.scanned is not None:
-            leaves = model.shape.max_leaves
-            self.explorer = make_explorer(*sampler.scanned, sampler.sweep, leaves)
+            data, scored = sampler.scanned
+            self.explorer = make_explorer(
+                data, scored(model), sampler.sweep, model.shape.max_leaves
+            )
         self.block = make_block(model.shape.max_leaves, 0, n_values(model.leaf))
 
     def advance(self, n: int) -> list[Piece]:
@@ -116,12 +124,25 @@ class HardChain:
 
     def _advance(self, n: int) -> int:
         return self.sampler.advance(
-            self.model, self.loop, self.explorer, self.sampler.plan, self.block, n, self.rng
+            self.model, self.loop, self.explorer, self.plan, self.block, n, self.rng
         )
 
     def compile(self) -> None:
         """Compile, or load what was compiled before, without moving the chain."""
         self._advance(0)
+
+    def log_likelihood(self) -> float:
+        return float(self.loop.state.log_like[0])
+
+    def exchanged(self) -> list[Record | NDArray[Any]]:
+        state = self.loop.state
+        return [state.tree, state.cells, state.log_prior, state.log_like]
+
+    def after_exchange(self) -> None:
+        """Nothing else depends on the tree."""
+
+    def n_leaves(self) -> int:
+        return (int(self.loop.state.tree.n_nodes[0]) + 1) // 2
 
     def tally(self) -> dict[str, dict[str, tuple[int, int]]]:
         """phase -> move -> (accepted, proposed); an impossible move counts as refused.
@@ -146,6 +167,8 @@ def make_model(
     settings: Configuration[Any],
     *,
     pinball: bool,
+    weights: NDArray[np.float64] | None = None,
+    kinds: Kinds | None = None,
 ) -> HardModel:
     kind = FULL if pinball else RULE_PRIORS[settings.method.rule_prior]
     leaf, target, classes = make_leaf_model(
@@ -155,8 +178,10 @@ def make_model(
         variance_prior=settings.method.variance_prior,
         mean_prior=settings.method.mean_prior,
         common=settings.method.variance == "common",
+        weights=weights,
     )
-    prior = tree_prior_of(columns.shape[0], settings)
+    prior = tree_prior_of(columns.shape[0], settings, kinds)
+    coded = kind == UNIFORM
     shape = make_shape_prior(
         min_leaves=settings.method.min_leaves,
         max_leaves=settings.max_leaves,
@@ -167,11 +192,11 @@ def make_model(
         pinball=pinball,
     )
     return HardModel(
-        data=make_hard_data(columns, target, classes, coded=kind == UNIFORM),
+        data=make_hard_data(columns, target, classes, coded=coded, weights=weights, kinds=kinds),
         rules=RuleModel(kind=kind, prior=prior, feature_weight=np.exp(prior.log_feature)),
         shape=shape,
         leaf=leaf,
-        power=float(settings.method.likelihood_power),
+        power=np.array([settings.method.likelihood_power], np.float64),
     )
 
 

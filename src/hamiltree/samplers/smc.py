@@ -61,6 +61,8 @@ class SMC:
         n_classes: int,
         settings: Configuration[Any],
         n_particles: int,
+        *,
+        weights: NDArray[np.float64] | None = None,
     ) -> SMC:
         leaf_model, target, codes = make_leaf_model(
             y,
@@ -68,6 +70,7 @@ class SMC:
             class_prior=settings.method.class_concentration(n_classes),
             variance_prior=settings.method.variance_prior,
             mean_prior=settings.method.mean_prior,
+            weights=weights,
         )
         prior = tree_prior_of(len(columns), settings)
         table = make_table(
@@ -78,6 +81,7 @@ class SMC:
             weight=np.exp(prior.log_feature),
             power=settings.method.likelihood_power,
             min_size=settings.method.min_size,
+            row_weight=weights,
         )
         plan = SMCPlan(
             table=table,
@@ -163,6 +167,7 @@ class SMCChain:
             size=np.zeros(nodes, np.int32),
             feature=np.zeros(splits, np.int32),
             threshold=np.zeros(splits),
+            levels=np.zeros(splits, np.uint64),
             weights=np.zeros((splits, 0)),
             leaf=np.zeros((leaves, n_values(table.leaf_model))),
             scalars=np.zeros((n, len(SCALARS))),
@@ -173,4 +178,4 @@ class SMCChain:
         write_particles(self.plan, self.island, block, work, nothing, self.rng)
         block.scalars[:, LOG_WEIGHT] = particles.log_weight[:n]
         block.scalars[:, FOUNDER] = particles.founder[:n]
-        return Piece(*block)
+        return Piece(**block._asdict(), rungs=np.zeros((n, 0)))

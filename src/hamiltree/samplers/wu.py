@@ -17,6 +17,7 @@ from ..core.backend.records import RNG
 from ..core.backend.units import unit
 from ..core.hard.moves import CHANGE, GROW, PRUNE, RESTRUCTURE, SWAP, HardModel, attempt
 from ..core.hard.record import record_hard_tree, start_tree
+from ..core.tree.kinds import Kinds
 from ..core.tree.record import Block, is_full
 from .hard import HardLoop, HardPlan, HardSampler, make_model
 
@@ -75,8 +76,11 @@ def build_wu(
     n_classes: int,
     settings: Configuration[Any],
     n_warmup: int,
+    *,
+    weights: NDArray[np.float64] | None = None,
+    kinds: Kinds | None = None,
 ) -> HardSampler:
-    model = make_model(columns, y, n_classes, settings, pinball=True)
+    model = make_model(columns, y, n_classes, settings, pinball=True, weights=weights, kinds=kinds)
     return HardSampler(
         model, HardPlan(n_warmup=n_warmup, repeats=settings.method.triples), advance_wu, MOVES
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """Nested plain values, and NumPy's, as JSON."""
-    return json.dumps(_plain(value), indent=indent, allow_nan=False, ensure_ascii=False)
+    return json.dumps(plain_values(value), indent=indent, allow_nan=False, ensure_ascii=False)
 
 
 def plain(value: Any) -> Any:
@@ -21,13 +21,14 @@ def plain(value: Any) -> Any:
     raise TypeError(f"cannot save {value!r}: only text, numbers and lists of them can be saved")
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
+    """Nested values as JSON has them."""
     if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): plain_values(part) for key, part in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain_values(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -21,7 +21,7 @@ from hamiltree.core.soft.data import MEANS, make_data, make_work
 from hamiltree.core.soft.target import dimension, log_density_and_gradient, make_model, unconstrain
 from hamiltree.core.tree.routing import BLOCK
 from hamiltree.running.chain_state import capture, restore
-from hamiltree.samplers import rjhmc
+from hamiltree.samplers import rjhmc, rjhmc_state
 
 from ...support.configuring import configured, parameters
 from ...support.core_trees import MAX_LEAVES, random_model, random_tree
@@ -33,7 +33,7 @@ N_ROWS, MORE_ROWS = 2 * BLOCK + 5, 8 * BLOCK + 5
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     """Have rows in parts however few they are: here in three."""
-    for module in (row_threads, rjhmc):
+    for module in (row_threads, rjhmc, rjhmc_state):
         monkeypatch.setattr(module, "BINNED_ROWS", 0)
     monkeypatch.setattr(row_threads, "PART_ROWS", BLOCK)
     assert n_parts(N_ROWS) == 3

@@ -16,8 +16,7 @@ from hamiltree.core.tree.nodes import right_child
 
 from ...reference.exact import exact_toy
 from ...reference.model import TOYS
-from ...reference.stats import compare_means, total_variation
-from ...statistical.battery import run_toy
+from ...statistical.battery import assert_exact, run_toy
 from ...statistical.test_informed_posterior import LEVEL, TIMES, assert_used, rotated
 from ...support.informed_battery import Bench, copy_of, make_binned
 from ..moves.test_informed import METHODS, SOFTNESS, cells_of, check_ratios
@@ -100,13 +99,11 @@ def test_posterior(toy_name, method, h, move, seed, monkeypatch):
         h=h,
         n_draws=8_000,
         seed=seed,
+        of_labels="paper",
         informed_moves=(move,) * TIMES.get(move, 6),
     )
     assert_used(sampled, move)
-    distance = total_variation(sampled.shapes, exact.shapes, level=LEVEL)
-    means = compare_means(sampled.functionals, exact.means, level=LEVEL)
-    assert distance.ok, distance
-    assert means.ok, means
+    assert_exact(sampled, exact, level=LEVEL)
 
 
 def test_draws_do_not_depend_on_the_threads(rng, monkeypatch):

@@ -7,7 +7,16 @@ import pytest
 from scipy import special
 
 from hamiltree.core.densities import digamma
-from hamiltree.core.soft.data import CLASSES, COLLAPSED, MEANS, PAIRS_A_SPLIT, PAIRS_A_SPLIT_KEPT
+from hamiltree.core.soft.data import (
+    CLASSES,
+    COLLAPSED,
+    GRADIENT,
+    LABELS,
+    MEANS,
+    PAIRS_PER_SPLIT,
+    PAIRS_PER_SPLIT_KEPT,
+    VALUE,
+)
 from hamiltree.core.soft.target import (
     constrain,
     dimension,
@@ -15,12 +24,14 @@ from hamiltree.core.soft.target import (
     log_density_and_gradient,
     unconstrain,
 )
+from hamiltree.core.tree.nodes import n_leaves
 from hamiltree.core.tree.priors import log_prior, log_threshold, log_weights
 from hamiltree.core.tree.routing import BLOCK
 
 from ...reference.model import (
     log_likelihood_class,
     log_likelihood_collapsed,
+    log_likelihood_labels,
     log_likelihood_reg,
     log_posterior,
 )
@@ -33,7 +44,12 @@ from ...support.core_trees import (
     with_room,
 )
 
-FAMILIES = {"classes": CLASSES, "explicit means": MEANS, "means integrated out": COLLAPSED}
+FAMILIES = {
+    "classes": CLASSES,
+    "labels": LABELS,
+    "explicit means": MEANS,
+    "means integrated out": COLLAPSED,
+}
 
 
 RULES = ("columns", "sticks", "log ratios")
@@ -62,14 +78,19 @@ def check_value(family, oblique, h, n_rows, rng):
         reference, sigma = to_reference(tree), float(tree.sigma[0])
         if family == "classes":
             expected = log_likelihood_class(reference, X, y, 3, h, PRIOR)
+        elif family == "labels":
+            p = model.leaves.p[: n_leaves(tree)]
+            expected = log_likelihood_labels(reference, X, y, p, h)
         elif family == "explicit means":
             expected = log_likelihood_reg(reference, X, y, sigma, h)
         else:
             expected = log_likelihood_collapsed(reference, X, y, sigma, h, PRIOR)
         # the clamp of the sigmoid at 40 leaves 4e-18 a row where the reference has less
-        for with_gradient in (False, True):
-            value = evaluate(model, model.family, tree, work, with_gradient)
+        for what in (VALUE, GRADIENT):
+            value = evaluate(model, model.family, tree, work, what)
             assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        if family == "labels":
+            continue  # the rest is of trees without leaf probabilities
         whole = value + log_prior(family == "explicit means", model.prior, model.leaf_prior, tree)
         assert whole == pytest.approx(
             log_posterior(
@@ -168,7 +189,7 @@ def test_gradient_from_sums_is_that_of_a_second_pass(family, h, saturated, rng):
     for _ in range(5):
         tree = random_chain(rng, 3, n_leaf - 1)
         pairs = int(tree.depth[: tree.n_nodes[0]][tree.size[: tree.n_nodes[0]] == 1].sum())
-        assert PAIRS_A_SPLIT_KEPT[code] < pairs / (n_leaf - 1) <= PAIRS_A_SPLIT[code]
+        assert PAIRS_PER_SPLIT_KEPT[code] < pairs / (n_leaf - 1) <= PAIRS_PER_SPLIT[code]
         model, work, _, _ = random_model(rng, code, tree, n_rows=2 * BLOCK + 5, n_features=3, h=h)
         if saturated:
             model.data.columns[:] = np.round(model.data.columns)

@@ -8,10 +8,9 @@ from scipy import stats
 from scipy.integrate import cumulative_trapezoid
 
 from hamiltree.core.soft.collapsed import draw_means
-from hamiltree.core.soft.data import COLLAPSED, MEANS
+from hamiltree.core.soft.data import COLLAPSED, MEANS, VALUE
 from hamiltree.core.soft.noise import update_noise
 from hamiltree.core.soft.target import (
-    VALUE,
     evaluate,
     likelihood,
     likelihood_as,

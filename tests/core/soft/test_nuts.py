@@ -29,7 +29,7 @@ LEVEL = 1e-4
 
 @inlined
 def adapt_and_run(target, args, q, n_warmup, out, accept, work, averager, inverse_mass, rng):
-    """Dual averaging, then frozen; ``out`` gets a position a row."""
+    """Dual averaging, then frozen; ``out`` gets one position per row."""
     restart_averager(averager, first_step_size(target, args, q, inverse_mass, work, rng))
     for _ in range(n_warmup):
         step = math.exp(averager[LOG_STEP])

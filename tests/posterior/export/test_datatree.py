@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import matplotlib
 import matplotlib.pyplot as plt
-import matplotlib.style
 import numpy as np
 import pytest
-from cycler import cycler
 from scipy import stats
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
@@ -155,12 +154,13 @@ def test_summary_loo_and_compare(fitted):
     assert table["elpd"].iloc[0] > table["elpd"].iloc[1] + 5
 
 
+# What the dependency group "test" holds matplotlib back for.
+TOO_NEW = tuple(int(part) for part in matplotlib.__version__.split(".")[:2]) >= (3, 11)
+
+
+@pytest.mark.skipif(TOO_NEW, reason="arviz-plots 0.8 does not import with matplotlib 3.11 or newer")
 @pytest.mark.filterwarnings("ignore")
-def test_arviz_draws_traces_and_ranks(fitted, monkeypatch):
-    # arviz-plots 0.8 on matplotlib 3.11: a name has moved one level up, colours became tuples
-    monkeypatch.setattr(matplotlib.style, "core", matplotlib.style, raising=False)
-    colours = [matplotlib.colors.to_hex(f"C{j}") for j in range(10)]
-    monkeypatch.setitem(matplotlib.rcParams, "axes.prop_cycle", cycler(color=colours))
+def test_arviz_draws_traces_and_ranks(fitted):
     arviz_plots = pytest.importorskip("arviz_plots", reason="pip install arviz-plots")
     arviz_plots.plot_trace(fitted[0], var_names=["log_posterior"], backend="matplotlib")
     arviz_plots.plot_rank(fitted[0], var_names=["log_posterior"], backend="matplotlib")

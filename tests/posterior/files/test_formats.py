@@ -70,7 +70,8 @@ def test_what_is_typed_is_checked(key, wrong, tmp_path):
 
 def test_old_settings_become_those_of_the_method():
     read = {name: Posterior.load(FOLDER / name).configuration for name in WRITTEN}
-    assert read["classification-0.1.0.nc"] == HMCDF(class_prior=(1.0, 0.5)).configured()
+    soft = HMCDF(class_prior=(1.0, 0.5), likelihood="paper")  # which had no other
+    assert read["classification-0.1.0.nc"] == soft.configured()
     assert read["regression-0.1.0.nc"] == HMCDF(class_prior=1.0).configured(regression=True)
     cgm = CGM(class_prior=1.0, rule_prior="gap", mean_prior=(0.5, 0.2))
     assert read["regression-cgm-0.1.0.nc"] == cgm.configured()

@@ -33,7 +33,8 @@ def _digest() -> str:
 
 def _root() -> Path:
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "hamiltree"
+    folder = Path(base) if base else Path.home() / ".cache"
+    return folder.absolute() / "hamiltree"  # a program may change its folder later
 
 
 def _can_write(folder: Path) -> bool:

@@ -24,7 +24,7 @@ PART_ROWS, MAX_PARTS = 4096, 64
 """Parts have so many rows, or more where there would be more parts than these."""
 BINNED_ROWS = 8192
 """Beyond so many rows work over the rows is done in parts, and scans count in bins."""
-SHARES_A_THREAD = 4
+SHARES_PER_THREAD = 4
 """Contiguous shares of the parts that each thread gets, so that a slow one can be waited for."""
 
 RUN_PARTS = function_type(int, int, int)
@@ -91,7 +91,7 @@ class PartsRunner(types.WrapperAddressProtocol):
             if self._pool is None or parts == 1:
                 do(0, parts, 0)
                 return 1
-            shares = min(SHARES_A_THREAD * self._threads, parts)
+            shares = min(SHARES_PER_THREAD * self._threads, parts)
             bounds = iter([(k * parts // shares, (k + 1) * parts // shares) for k in range(shares)])
 
             def work(who: int) -> None:

@@ -49,7 +49,9 @@ def make_explorer(
 def same_node(tree, i, other, j):
     if tree.size[i] == 1 or other.size[j] == 1:
         return tree.size[i] == other.size[j]
-    return tree.feature[i] == other.feature[j] and tree.threshold[i] == other.threshold[j]
+    if tree.feature[i] != other.feature[j] or tree.threshold[i] != other.threshold[j]:
+        return False
+    return tree.levels[i] == other.levels[j]
 
 
 @kernel

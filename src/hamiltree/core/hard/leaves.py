@@ -57,6 +57,7 @@ def make_leaf_model(
     variance_prior: tuple[float, float],
     mean_prior: tuple[float, float],
     common: bool = False,
+    weights: NDArray[np.float64] | None = None,
 ) -> tuple[LeafModel, NDArray[np.float64], NDArray[np.int64]]:
     """The model, the centred target ([0] for classification) and the class codes ([0] else)."""
     alpha = np.broadcast_to(np.asarray(class_prior, np.float64), (n_classes,)).copy()
@@ -67,7 +68,7 @@ def make_leaf_model(
         constant = dirichlet_constant(alpha)
     else:
         raw = np.asarray(y, np.float64)
-        centre = float(raw.mean())
+        centre = float(raw.mean() if weights is None else np.average(raw, weights=weights))
         target, codes = raw - centre, np.empty(0, np.int64)
         constant = 0.5 * math.log(count)
         if not common:
@@ -97,14 +98,18 @@ def n_values(leaf_model: LeafModel) -> int:
 
 
 @inlined
-def add_row(stats, leaf, y, codes, row):
-    """Add a row to a leaf's sums; ``y`` and ``codes`` as made by ``make_leaf_model``."""
+def add_row(stats, leaf, y, codes, weights, row):
+    """Add a row to a leaf's sums; ``y`` and ``codes`` as made by ``make_leaf_model``.
+
+    ``weights`` [n], or [0] where all rows count as one.
+    """
+    weight = weights[row] if weights.shape[0] > 0 else 1.0
     if codes.shape[0] > 0:
-        stats[leaf, codes[row]] += 1.0
+        stats[leaf, codes[row]] += weight
     else:
-        stats[leaf, 0] += 1.0
-        stats[leaf, 1] += y[row]
-        stats[leaf, 2] += y[row] * y[row]
+        stats[leaf, 0] += weight
+        stats[leaf, 1] += weight * y[row]
+        stats[leaf, 2] += weight * (y[row] * y[row])
 
 
 @kernel

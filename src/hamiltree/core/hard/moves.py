@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 
 from ..backend.jit import kernel
-from ..backend.records import CONSTANT, SCRATCH, Float1, Int1, Record
+from ..backend.records import CONSTANT, SCRATCH, STATE, Float1, Int1, Record
 from ..moves.swap import swap_rules
 from ..sampling import accept, pick, tempered
 from ..tree.nodes import (
@@ -29,7 +29,7 @@ from ..tree.nodes import (
     prune,
 )
 from .leaves import LeafModel, combine, leaf_parts
-from .partition import HardData, NodeCells, copy_cells, copy_rows, split_rows, sum_rows
+from .partition import HardData, NodeCells, copy_cells, copy_rows, split_by_rule, sum_rows
 from .restructure import PartitionWork, restructure
 from .rules import RuleModel, RuleWork, draw_rule_at, log_draw_at, log_rule_at, some_rule
 from .shapes import ShapePrior, log_tree_prior
@@ -46,8 +46,8 @@ class HardModel(Record):
     rules: RuleModel
     shape: ShapePrior
     leaf: LeafModel
-    power: float
-    """The likelihood enters to this power; 0 leaves the prior."""
+    power: Annotated[Float1, STATE]
+    """[1]; the likelihood enters to this power; 0 leaves the prior."""
 
 
 class HardState(Record, role="state"):
@@ -83,14 +83,13 @@ def settle(model, tree, cells, at, log_rule, spare, rule_work):
             cells.part[i], cells.spread[i] = leaf_parts(model.leaf, cells.stats[i])
             cells.can_split[i] = some_rule(rules, data, cells.rows, start, stop)
             continue
-        f, threshold = tree.feature[i], tree.threshold[i]
         if i > at or math.isnan(log_rule):
-            log_rule = log_rule_at(rules, data, rule_work, cells.rows, start, stop, f, threshold)
+            log_rule = log_rule_at(rules, data, rule_work, cells.rows, start, stop, tree, i)
             if log_rule == -np.inf:
                 return False
         cells.log_rule[i] = log_rule
         cells.can_split[i] = True
-        middle = split_rows(data.columns[f], threshold, cells.rows, spare, start, stop)
+        middle = split_by_rule(data, tree, i, cells.rows, spare, start, stop)
         left, right = i + 1, i + 1 + tree.size[i + 1]
         cells.start[left], cells.stop[left] = start, middle
         cells.start[right], cells.stop[right] = middle, stop
@@ -111,7 +110,7 @@ def log_marginal(model, tree, cells):
         if tree.size[i] == 1:
             part += cells.part[i]
             spread += cells.spread[i]
-    return combine(model.leaf, part, spread, float(cells.rows.shape[0]))
+    return combine(model.leaf, part, spread, model.data.mass)
 
 
 @kernel
@@ -147,7 +146,7 @@ def propose_grow(model, state, rng):
     if n_open == 0 or n_leaves(tree) >= model.shape.max_leaves:
         return -np.inf, -1, UNKNOWN
     leaf = nth_open(tree, cells, pick(n_open, rng))
-    f, threshold, log_density, log_rule = draw_rule_at(
+    f, threshold, levels, log_density, log_rule = draw_rule_at(
         model.rules,
         model.data,
         state.rule_work,
@@ -160,6 +159,7 @@ def propose_grow(model, state, rng):
     grow(tree, leaf)
     tree.feature[leaf] = f
     tree.threshold[leaf] = threshold
+    tree.levels[leaf] = levels
     log_forth = log_density - math.log(n_open)
     log_back = -math.log(count_kind(tree, PRUNABLE))
     return log_back - log_forth, leaf, log_rule
@@ -179,7 +179,8 @@ def propose_prune(model, state, rng):
         state.cells.rows,
         cells.start[node],
         cells.stop[node],
-        tree.feature[node],
+        tree,
+        node,
         cells.log_rule[node],
     )
     copy_cells(cells, node + 3, cells, node + 1, tree.n_nodes[0] - node - 3)
@@ -201,13 +202,14 @@ def propose_change(model, state, rng):
     start, stop = cells.start[node], cells.stop[node]
     rows = state.cells.rows
     log_back = log_draw_at(
-        model.rules, model.data, rows, start, stop, tree.feature[node], cells.log_rule[node]
+        model.rules, model.data, rows, start, stop, tree, node, cells.log_rule[node]
     )
-    f, threshold, log_forth, log_rule = draw_rule_at(
+    f, threshold, levels, log_forth, log_rule = draw_rule_at(
         model.rules, model.data, state.rule_work, rows, start, stop, rng
     )
     tree.feature[node] = f
     tree.threshold[node] = threshold
+    tree.levels[node] = levels
     return log_back - log_forth, node, log_rule
 
 
@@ -265,7 +267,8 @@ def accept_or_refuse(model, state, move, log_ratio, at, log_rule, rng):
     log_ratio += log_prior - state.log_prior[0]
     log_like = log_marginal(model, new_tree, new_cells)
     if move != RESTRUCTURE:  # the leaves stay, and with them the likelihood but for rounding
-        log_ratio += tempered(model.power, log_like) - tempered(model.power, state.log_like[0])
+        power = model.power[0]
+        log_ratio += tempered(power, log_like) - tempered(power, state.log_like[0])
     if not accept(log_ratio, rng):
         return False
     if at >= 0:

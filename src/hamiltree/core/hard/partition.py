@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..backend.jit import kernel
 from ..backend.records import Bool1, Float1, Float2, Int1, Int2, Record
+from ..tree.kinds import MISSING_BELOW, Kinds, has_level, is_special, plain_kinds, sends_right
 
 
 class HardData(Record):
@@ -27,6 +28,12 @@ class HardData(Record):
     """[n] centred target; [0] for classification."""
     classes: Int1
     """[n] class codes; [0] for regression."""
+    weight: Float1
+    """[n]; rows that a row counts for; [0] where all count as one."""
+    mass: float
+    """Sum of the weights, or the number of rows."""
+    kinds: Kinds
+    """Of the columns."""
 
 
 class NodeCells(Record, role="state"):
@@ -55,6 +62,8 @@ def make_hard_data(
     classes: NDArray[np.int64],
     *,
     coded: bool,
+    weights: NDArray[np.float64] | None = None,
+    kinds: Kinds | None = None,
 ) -> HardData:
     """``coded``: for thresholds at observed values."""
     p, n = columns.shape
@@ -67,7 +76,16 @@ def make_hard_data(
             middle = levels + 0.5 * (above - levels)
             cuts[f] = np.where(middle < above, middle, levels)[codes[f]]
     columns = np.ascontiguousarray(columns, np.float64)
-    return HardData(columns=columns, codes=codes, cuts=cuts, y=y, classes=classes)
+    return HardData(
+        columns=columns,
+        codes=codes,
+        cuts=cuts,
+        y=y,
+        classes=classes,
+        weight=np.zeros(0) if weights is None else weights,
+        mass=float(n if weights is None else weights.sum()),
+        kinds=plain_kinds(p) if kinds is None else kinds,
+    )
 
 
 def make_cells(max_leaves: int, n_rows: int, n_stats: int) -> NodeCells:
@@ -133,9 +151,68 @@ def split_rows(x, threshold, rows, spare, start, stop):
 
 
 @kernel
+def split_special_rows(data, f, threshold, levels, rows, spare, start, stop):
+    """The same for a column that is special."""
+    x, kinds = data.columns[f], data.kinds
+    left = start
+    right = 0
+    for k in range(start, stop):
+        row = rows[k]
+        go_right = 1 if sends_right(kinds, f, x[row], threshold, levels) else 0
+        rows[left] = row
+        spare[right] = row
+        right += go_right
+        left += 1 - go_right
+    for k in range(right):
+        rows[left + k] = spare[k]
+    return left
+
+
+@kernel
+def split_by_rule(data, tree, i, rows, spare, start, stop):
+    """Bring the rows that go left by the rule of node i before those that go right."""
+    f, threshold = tree.feature[i], tree.threshold[i]
+    if is_special(data.kinds, f):
+        return split_special_rows(data, f, threshold, tree.levels[i], rows, spare, start, stop)
+    return split_rows(data.columns[f], threshold, rows, spare, start, stop)
+
+
+@kernel
+def present_levels(x, rows, start, stop):
+    """The levels of a category that rows of a node have: a set, and how many."""
+    found = np.uint64(0)
+    count = 0
+    for k in range(start, stop):
+        if not has_level(found, x[rows[k]]):
+            found |= np.uint64(1) << np.uint64(x[rows[k]])
+            count += 1
+    return found, count
+
+
+@kernel
+def range_of_present(x, rows, start, stop):
+    """Smallest and largest number of a column in a node, and how many are missing there.
+
+    (inf, -inf) where all are.
+    """
+    low, high = np.inf, -np.inf
+    missing = 0
+    for k in range(start, stop):
+        value = x[rows[k]]
+        if value < MISSING_BELOW:
+            missing += 1
+        else:
+            low = min(low, value)
+            high = max(high, value)
+    return low, high, missing
+
+
+@kernel
 def sum_rows(data, rows, start, stop, stats):
     """Sums of a node from its rows; see ``leaves``."""
-    if data.classes.shape[0] > 0:
+    if data.weight.shape[0] > 0:
+        sum_weighted_rows(data, rows, start, stop, stats)
+    elif data.classes.shape[0] > 0:
         for s in range(stats.shape[0]):
             stats[s] = 0.0
         for k in range(start, stop):
@@ -150,6 +227,23 @@ def sum_rows(data, rows, start, stop, stats):
         stats[0] = stop - start
         stats[1] = total
         stats[2] = squares
+
+
+@kernel
+def sum_weighted_rows(data, rows, start, stop, stats):
+    """The same where rows have weights."""
+    weight, regression = data.weight, data.classes.shape[0] == 0
+    for s in range(stats.shape[0]):
+        stats[s] = 0.0
+    for k in range(start, stop):
+        row = rows[k]
+        if regression:
+            y = data.y[row]
+            stats[0] += weight[row]
+            stats[1] += weight[row] * y
+            stats[2] += weight[row] * y * y
+        else:
+            stats[data.classes[row]] += weight[row]
 
 
 @kernel

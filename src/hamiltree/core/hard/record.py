@@ -62,8 +62,8 @@ def start_tree(model, state, rng):
 def draw_common_sd(model, state):
     """Shape and rate of the variance that all leaves share, given the tree."""
     shape, rate = model.leaf.shape, model.leaf.rate
-    if model.power != 0.0:
-        shape += 0.5 * state.cells.rows.shape[0]
+    if model.power[0] != 0.0:
+        shape += 0.5 * model.data.mass
         for i in range(state.tree.n_nodes[0]):
             if state.tree.size[i] == 1:
                 rate += state.cells.spread[i]
@@ -88,19 +88,19 @@ def record_hard_tree(model, state, block, rng):
     for i in range(tree.n_nodes[0]):
         if tree.size[i] > 1:
             continue
-        stats = state.no_rows if regression and model.power == 0.0 else cells.stats[i]
+        stats = state.no_rows if regression and model.power[0] == 0.0 else cells.stats[i]
         out = block.leaf[leaf]
         if model.leaf.common:
             draw_leaf_given(model.leaf, stats, shared, out, rng)
         else:
             draw_leaf(model.leaf, stats, out, rng)
         if regression:
-            squares += (cells.stop[i] - cells.start[i]) * out[1] * out[1]
+            squares += cells.stats[i, 0] * out[1] * out[1]
         leaf += 1
     scalars = block.scalars
     log_like = state.log_like[0]
     scalars[row, LOG_LIKELIHOOD] = log_like
-    scalars[row, LOG_POSTERIOR] = state.log_prior[0] + tempered(model.power, log_like)
-    scalars[row, SIGMA] = math.sqrt(squares / cells.rows.shape[0]) if regression else np.nan
+    scalars[row, LOG_POSTERIOR] = state.log_prior[0] + tempered(model.power[0], log_like)
+    scalars[row, SIGMA] = math.sqrt(squares / model.data.mass) if regression else np.nan
     for j in range(SIGMA + 1, scalars.shape[1]):  # other samplers' statistics
         scalars[row, j] = 0.0

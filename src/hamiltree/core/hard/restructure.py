@@ -1,7 +1,8 @@
 """WU's radical restructure: another tree over the same leaves, with its exact proposal density.
 
 From the root on, every interval of thresholds that keeps each leaf's rows together is listed; one
-is picked, all alike, and the threshold is drawn uniformly in it. A dead end refuses the move.
+is picked, all alike, and the threshold is drawn uniformly in it. A dead end refuses the move, and
+so does a tree that splits on a special column: only numbers without holes have intervals.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from ..backend.jit import kernel
 from ..backend.records import Float2, Int1, Int2, Record
 from ..sampling import draw_between, pick
+from ..tree.kinds import NO_LEVELS, is_special
 from ..tree.nodes import n_leaves, relink
 from .partition import range_of
 
@@ -65,7 +67,7 @@ def describe_leaves(data, tree, cells, work):
 
 
 @kernel
-def visit_intervals(work, n_leaf, a, b, wanted):
+def visit_intervals(data, work, n_leaf, a, b, wanted):
     """Intervals that keep the leaves at places a:b together: how many, and the ``wanted``-th.
 
     Returns (count, feature, low, high); a threshold in [low, high) sends the leaves whose
@@ -74,6 +76,8 @@ def visit_intervals(work, n_leaf, a, b, wanted):
     count = 0
     feature, low, high = -1, 0.0, 0.0
     for f in range(work.order.shape[0]):
+        if is_special(data.kinds, f):
+            continue
         reach = -np.inf  # largest value of the leaves so far
         for j in range(n_leaf):
             k = work.order[f, j]
@@ -106,7 +110,7 @@ def send_leaves(work, a, b, f, low):
 
 
 @kernel
-def log_density_of(tree, work, n_leaf):
+def log_density_of(data, tree, work, n_leaf):
     """Log density of arriving at the current tree from its leaves."""
     total = 0.0
     a = 0  # leaves that stand before node i in preorder are those before its range
@@ -115,6 +119,8 @@ def log_density_of(tree, work, n_leaf):
             a += 1
             continue
         f = tree.feature[i]
+        if is_special(data.kinds, f):
+            return -np.inf
         middle = a + (tree.size[i + 1] + 1) // 2
         b = a + (tree.size[i] + 1) // 2
         low, high = -np.inf, np.inf
@@ -122,7 +128,7 @@ def log_density_of(tree, work, n_leaf):
             low = max(low, work.high[k, f])
         for k in range(middle, b):
             high = min(high, work.low[k, f])
-        count, _, _, _ = visit_intervals(work, n_leaf, a, b, -1)
+        count, _, _, _ = visit_intervals(data, work, n_leaf, a, b, -1)
         total -= math.log(count) + math.log(high - low)
     return total
 
@@ -134,7 +140,9 @@ def restructure(data, tree, cells, new_tree, work, rng):
     if n_leaf == 1:
         return -np.inf
     describe_leaves(data, tree, cells, work)
-    log_back = log_density_of(tree, work, n_leaf)
+    log_back = log_density_of(data, tree, work, n_leaf)
+    if log_back == -np.inf:
+        return -np.inf
     log_forth = 0.0
     new_tree.n_nodes[0] = tree.n_nodes[0]
     new_tree.size[0] = tree.n_nodes[0]
@@ -145,14 +153,15 @@ def restructure(data, tree, cells, new_tree, work, rng):
             continue
         a = work.first[i]
         b = a + (new_tree.size[i] + 1) // 2
-        count, f, low, high = visit_intervals(work, n_leaf, a, b, -1)
+        count, f, low, high = visit_intervals(data, work, n_leaf, a, b, -1)
         if count == 0:
             return -np.inf
         chosen = pick(count, rng)
-        count, f, low, high = visit_intervals(work, n_leaf, a, b, chosen)
+        count, f, low, high = visit_intervals(data, work, n_leaf, a, b, chosen)
         log_forth -= math.log(count) + math.log(high - low)
         new_tree.feature[i] = f
         new_tree.threshold[i] = draw_between(low, high, rng)
+        new_tree.levels[i] = NO_LEVELS
         middle = send_leaves(work, a, b, f, low)
         left = i + 1
         new_tree.size[left] = 2 * (middle - a) - 1

@@ -9,6 +9,7 @@ FULL: UNIT without the rules that leave a side empty, not renormalised (WU's pri
 drawn from it given that neither side is empty.
 
 With unequal prior weights of the features, "uniform over features" reads "by their weights".
+``special_rules`` says the same of categories and of numbers with missing cells.
 """
 
 from __future__ import annotations
@@ -21,8 +22,14 @@ from ..backend.jit import kernel
 from ..backend.records import Float1, Int1, Record
 from ..sampling import draw_between, draw_by_weight
 from ..scan.data import FULL, GAP, UNIFORM, UNIT
-from ..tree.priors import TreePrior, draw_feature, log_threshold
+from ..tree.kinds import NO_LEVELS, draw_special_rule, is_special, log_special_rule
+from ..tree.priors import TreePrior, draw_feature, log_in_column, log_threshold
 from .partition import HardData, range_of, varies
+from .special_rules import (
+    draw_special_at,
+    log_special_at,
+    parting_mass,
+)
 
 RULE_PRIORS = {"uniform": UNIFORM, "gap": GAP, "uniform01": UNIT}
 
@@ -103,13 +110,22 @@ def distinct_values(data, f, work, rows, start, stop):
 
 
 @kernel
-def log_rule_at(rules, data, work, rows, start, stop, f, threshold):
-    """Log prior of a rule in a node with these rows; minus infinity where it is not available."""
+def log_rule_at(rules, data, work, rows, start, stop, tree, i):
+    """Log prior of node i's rule, with these rows; minus infinity where it is not available."""
+    f, threshold = tree.feature[i], tree.threshold[i]
     log_feature = rules.prior.log_feature[f]
     if rules.kind == UNIT:
-        return log_feature + log_threshold(rules.prior, threshold)
+        return log_feature + log_in_column(rules.prior, f, threshold)
     if stop - start < 2:
         return -np.inf
+    if is_special(data.kinds, f):
+        log_special = log_special_at(
+            rules, data, work, rows, start, stop, f, threshold, tree.levels[i]
+        )
+        if rules.kind == FULL or log_special == -np.inf:
+            return log_feature + log_special
+        mass = varying_mass(rules, data, rows, start, stop)
+        return log_feature - math.log(mass) + log_special
     x = data.columns[f]
     low, high = range_of(x, rows, start, stop)
     if not low <= threshold < high:
@@ -130,7 +146,9 @@ def log_rule_at(rules, data, work, rows, start, stop, f, threshold):
 
 @kernel
 def draw_rule_at(rules, data, work, rows, start, stop, rng):
-    """A rule for a node in which one is available: (feature, threshold, log density, log prior).
+    """A rule for a node in which one is available.
+
+    (feature, threshold, levels, log density, log prior)
 
     The density is that of the draw. It is the prior but for FULL, where it is the prior given that
     neither side is empty.
@@ -140,44 +158,69 @@ def draw_rule_at(rules, data, work, rows, start, stop, rng):
         a, b = rules.prior.tau_a, rules.prior.tau_b
         u = rng.random() if a == 1.0 and b == 1.0 else rng.beta(a, b)
         threshold = min(max(u, 1e-15), 1.0 - 1e-15)
-        log_prior = rules.prior.log_feature[f] + log_threshold(rules.prior, threshold)
-        return f, threshold, log_prior, log_prior
+        levels = NO_LEVELS
+        if is_special(data.kinds, f):
+            threshold, levels = draw_special_rule(data.kinds, f, threshold, rng)
+        log_prior = rules.prior.log_feature[f] + log_in_column(rules.prior, f, threshold)
+        return f, threshold, levels, log_prior, log_prior
     mass = 0.0
     for f in range(data.columns.shape[0]):
         x = data.columns[f]
         work.weight[f] = 0.0
         if rules.kind == FULL:
-            low, high = range_of(x, rows, start, stop)
-            work.weight[f] = rules.feature_weight[f] * (high - low)
+            share = parting_share(rules, data, rows, start, stop, f)
+            work.weight[f] = rules.feature_weight[f] * share
         elif varies(x, rows, start, stop):
             work.weight[f] = rules.feature_weight[f]
         mass += work.weight[f]
     f = draw_by_weight(work.weight, mass, rng)
     x = data.columns[f]
     log_feature = rules.prior.log_feature[f]
+    if is_special(data.kinds, f):
+        threshold, levels, log_special = draw_special_at(
+            rules, data, work, rows, start, stop, f, rng
+        )
+        if rules.kind == FULL:
+            log_uniform = log_special_rule(data.kinds, f, threshold, 0.0)
+            log_density = log_feature - math.log(mass) + log_uniform
+            return f, threshold, levels, log_density, log_feature + log_special
+        log_density = log_feature - math.log(mass) + log_special
+        return f, threshold, levels, log_density, log_density
     if rules.kind == UNIFORM:
         count, top = distinct_values(data, f, work, rows, start, stop)
         k = int(rng.random() * (count - 1))
         threshold = data.cuts[f, work.seen[k if k < top else k + 1]]
         log_density = log_feature - math.log(mass) - math.log(count - 1.0)
-        return f, threshold, log_density, log_density
+        return f, threshold, NO_LEVELS, log_density, log_density
     low, high = range_of(x, rows, start, stop)
     threshold = draw_between(low, high, rng)
     if rules.kind == GAP:
         log_density = log_feature - math.log(mass) - math.log(high - low)
-        return f, threshold, log_density, log_density
+        return f, threshold, NO_LEVELS, log_density, log_density
     # weight * (range) / mass for the feature, 1 / range for the threshold
     log_prior = log_feature + log_threshold(rules.prior, threshold)
-    return f, threshold, log_feature - math.log(mass), log_prior
+    return f, threshold, NO_LEVELS, log_feature - math.log(mass), log_prior
 
 
 @kernel
-def log_draw_at(rules, data, rows, start, stop, f, log_rule):
-    """Log density with which ``draw_rule_at`` gives an available rule whose log prior is known."""
+def parting_share(rules, data, rows, start, stop, f):
+    """Probability that a rule of the prior FULL on this column leaves no side empty."""
+    if is_special(data.kinds, f):
+        return parting_mass(data, rows, start, stop, f)
+    low, high = range_of(data.columns[f], rows, start, stop)
+    return high - low
+
+
+@kernel
+def log_draw_at(rules, data, rows, start, stop, tree, i, log_rule):
+    """Log density with which ``draw_rule_at`` gives node i's rule, whose log prior is known."""
     if rules.kind != FULL:
         return log_rule
     mass = 0.0
     for g in range(data.columns.shape[0]):
-        low, high = range_of(data.columns[g], rows, start, stop)
-        mass += rules.feature_weight[g] * (high - low)
+        mass += rules.feature_weight[g] * parting_share(rules, data, rows, start, stop, g)
+    f = tree.feature[i]
+    if is_special(data.kinds, f):
+        log_uniform = log_special_rule(data.kinds, f, tree.threshold[i], 0.0)
+        return rules.prior.log_feature[f] - math.log(mass) + log_uniform
     return rules.prior.log_feature[f] - math.log(mass)

@@ -1,9 +1,9 @@
 """Transpose: a node exchanges levels with its two children.
 
 v(f,t){a(g,s1){A,B}, b(g,s2){C,D}} becomes v(g,s){a(f,.){A,C}, b(f,.){B,D}}. Label: the node, which
-child's threshold rises, which new child inherits t; the other threshold is drawn. Back: the node,
-the child that rises is the one that inherited, and the heir is the one that rose. HMC-DFI has no
-equal columns: there, any two internal children do, and a whole rule is drawn.
+child's rule rises, which new child inherits t; the other threshold, or set of levels, is drawn.
+Back: the node, the child that rises is the one that inherited, and the heir is the one that rose.
+HMC-DFI has no equal columns: there, any two internal children do, and a whole rule is drawn.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from ..backend.jit import kernel
 from ..sampling import pick
 from ..scan.proposals import (
+    draw_in_column_by_scan,
     draw_rule_by_scan,
-    draw_threshold_by_scan,
-    log_threshold_by_scan,
+    log_in_column_by_scan,
     put_rule,
     weigh,
 )
@@ -38,7 +38,7 @@ def log_one_rule(proposals, tree, node, mode):
     if tree.weights.shape[1] > 0:
         _, log_density = weigh(proposals, tree, node, node, left, right, mode)
         return log_density
-    return log_threshold_by_scan(proposals, tree, node, left, right)
+    return log_in_column_by_scan(proposals, tree, node, left, right)
 
 
 @kernel
@@ -48,7 +48,7 @@ def draw_one_rule(proposals, tree, node, mode, rng):
         log_density = draw_rule_by_scan(proposals, tree, node, left, right, mode, rng)
         put_rule(proposals.scan, tree, node)
         return log_density
-    return draw_threshold_by_scan(proposals, tree, node, left, right, rng)
+    return draw_in_column_by_scan(proposals, tree, node, left, right, rng)
 
 
 @kernel

@@ -47,23 +47,26 @@ def project_rows(scan, weights, bins):
 
 
 @inlined
-def count_values(code, f, rows, key, y, n, counts, width, shift, offset, both):
+def count_values(code, f, rows, key, y, weights, n, counts, width, shift, offset, both):
     """Rows and sums of y by bin and leaf; loops without questions, for they take most of a scan."""
+    weighted = weights.shape[0] > 0
     if both:
         for k in range(n):
             row = rows[k]
             at = code[f, row] * width + offset + (key[k] & 0xFFFF) * 2
             other = code[f, row] * width + (key[k] >> 16) * 2
-            counts[at] += 1.0
-            counts[at + 1] += y[row]
-            counts[other] += 1.0
-            counts[other + 1] += y[row]
+            weight = weights[row] if weighted else 1.0
+            counts[at] += weight
+            counts[at + 1] += weight * y[row]
+            counts[other] += weight
+            counts[other + 1] += weight * y[row]
     else:
         for k in range(n):
             row = rows[k]
             at = code[f, row] * width + offset + ((key[k] >> shift) & 0xFFFF) * 2
-            counts[at] += 1.0
-            counts[at + 1] += y[row]
+            weight = weights[row] if weighted else 1.0
+            counts[at] += weight
+            counts[at + 1] += weight * y[row]
 
 
 @kernel
@@ -75,7 +78,8 @@ def count_bins(scan, f, close, first, last, low, scale, bins):
     """
     data, work, rows, keys = scan.data, scan.bins, scan.node.rows, scan.node.key
     counts, segment, projected, own_code = work.counts, work.segment, work.projected, work.code
-    code, all_y = data.code, data.y
+    code, all_y, weights = data.code, data.y, data.weight
+    weighted = weights.shape[0] > 0
     n_left, n_right = scan.sides.n_side[0], scan.sides.n_side[1]
     classes = scan.model.leaf == CLASS_COUNTS
     channels = scan.sides.members.shape[2] if classes else 2
@@ -88,7 +92,7 @@ def count_bins(scan, f, close, first, last, low, scale, bins):
     plain = not classes and not close and f >= 0
     if plain:
         n = scan.node.n_rows[0]
-        count_values(code, f, rows, keys, all_y, n, counts, width, shift, offset, both)
+        count_values(code, f, rows, keys, all_y, weights, n, counts, width, shift, offset, both)
     for m in range(0 if plain else segment.shape[0] - 1):
         for k in range(segment[m], segment[m + 1]):
             row = rows[k]
@@ -101,16 +105,17 @@ def count_bins(scan, f, close, first, last, low, scale, bins):
             key = keys[k]
             at = b * width + offset + ((key >> shift) & 0xFFFF) * channels
             other = b * width + (key >> 16) * channels
+            weight = weights[row] if weighted else 1.0
             if classes:
-                counts[at + m] += 1.0
+                counts[at + m] += weight
                 if both:
-                    counts[other + m] += 1.0
+                    counts[other + m] += weight
             else:
-                y = all_y[row]
-                counts[at] += 1.0
+                y = weight * all_y[row]
+                counts[at] += weight
                 counts[at + 1] += y
                 if both:
-                    counts[other] += 1.0
+                    counts[other] += weight
                     counts[other + 1] += y
     single, begin, end = (n_left, 0, n_left) if n_right == 1 else (0, n_left, n_left + n_right)
     for b in range(bins):
@@ -192,7 +197,7 @@ def score_cut(scan, width, n_quantiles, constant):
     model, sides, work = scan.model, scan.sides, scan.bins
     moved(work, width, n_quantiles)
     before = work.moved
-    n_left = sides.n_side[0]
+    n_left, units = sides.n_side[0], scan.data.units
     leaves = n_left + sides.n_side[1]
     score = constant
     if model.leaf == CLASS_COUNTS:
@@ -203,7 +208,7 @@ def score_cut(scan, width, n_quantiles, constant):
             for m in range(channels):
                 count = before[s * channels + m]
                 if s >= n_left:
-                    count = members[1, s, m] - count
+                    count = members[1, s, m] / units - count
                 count = max(count, 0.0)
                 size += count
                 score += log_gamma(count + alpha[m])
@@ -215,7 +220,7 @@ def score_cut(scan, width, n_quantiles, constant):
     for s in range(leaves):
         count, total = before[2 * s], before[2 * s + 1]
         if s >= n_left:
-            count = totals[1, s] - count
+            count = totals[1, s] / units - count
             total = sums[1, s, 0] - total
         grown = 1.0 + ratio * max(count, 0.0)
         score += 0.5 * (ratio / grown * total * total * precision - math.log(grown))
@@ -337,8 +342,8 @@ def binned_cells(scan, f, weights):
 
 
 @kernel
-def sweep_binned_columns(scan, first, stop, feature, threshold, weights):
-    """``scan.sweep_columns`` of large data."""
+def sweep_binned_columns(scan, first, stop, feature, threshold, levels, weights):
+    """``scan.sweep_columns`` of large data, which have no sets of levels."""
     cells, total, widths = 0, 0.0, 0.0
     density = 0.0
     for f in range(first, stop):

@@ -13,21 +13,21 @@ from ..backend.records import (
     Byte2,
     Float1,
     Float2,
-    Float3,
     Int1,
-    Int2,
-    Int3,
     Record,
     Short1,
     Short2,
     Single2,
-    Unsigned2,
+    Word1,
 )
 from ..backend.row_threads import PartsRunner, RunParts, n_parts
+from ..tree.kinds import MAX_LEVELS, Kinds, plain_kinds
 from ..tree.nodes import Tree, empty_tree
 from ..tree.priors import TreePrior
 from .bins import MAX_BINS, QUANTILES, WINDOW_CELLS, BinWork, bin_columns, make_bin_work
 from .bits import BitWork, RowBits, fits_bits, make_bit_work, make_row_bits, no_row_bits
+from .columns import TABLE_ROWS, amounts_of, sorted_columns
+from .scratch import Groups, NodeRows, Sides
 
 FIFTHS = np.int64(QUANTILES)
 """Where splits are soft, rows are counted in fifths, see ``scan``."""
@@ -37,8 +37,6 @@ LOGISTIC = tuple(math.log(q / (1 - q)) for q in (0.1, 0.3, 0.5, 0.7, 0.9))
 """The quantiles that these fifths stand for."""
 PIECE = 1.5
 """Soft splits: a gap between values is cut into pieces of about so many h near its ends."""
-TABLE_ROWS = 20_000
-"""Up to so many rows, functions of counts are looked up in tables."""
 BINS = 512
 """Cells of a projection (HMC-DFI), between the smallest and the largest value in the node."""
 SOFT_GAP = 20.0
@@ -87,6 +85,18 @@ class ScanData(Record):
     """[p, MAX_BINS] or [p, 0]; bin b ends with value b."""
     n_bins: Int1
     """[p]; as many as there are distinct values, where they are at most MAX_BINS."""
+    amount: Short1
+    """[n]; units that a row counts for, its weight as scans see it; [0] where each is one."""
+    weight: Float1
+    """[n] or [0]; the same in rows: amount / units."""
+    units: float
+    """Units per row: 1, unless there are weights that are not whole."""
+    n_units: int
+    """Of all rows."""
+    mass: float
+    """The same in rows."""
+    kinds: Kinds
+    """Of the columns. Special ones are never binned, nor held as bits."""
 
 
 class ScanModel(Record):
@@ -113,63 +123,6 @@ class ScanModel(Record):
     """[1]; the model's own array."""
 
 
-class NodeRows(Record, role="scratch"):
-    """The rows of the node that is scanned, and where they go on either side."""
-
-    rows: Short1
-    """[rows]; of the node."""
-    n_rows: Int1
-    """[1]"""
-    member: Short1
-    """[n]; 1 for rows of the node, while it is scanned; all 0 else."""
-    place: Short2
-    """[n, 4]; the leaf a row goes to when it goes left, and right (leaves of the left side are
-    numbered first), its class, and 1."""
-    key: Short1
-    """[n]; one number for the first three. Binned: of the k-th row of the node, the leaf it goes to
-    on the left, times 65,536, plus the one on the right."""
-    leaf_id: Int1
-    """[capacity]"""
-    path: Int1
-    """[max_leaves]"""
-
-
-class Sides(Record, role="scratch"):
-    """Sums over the rows in each leaf of either side of a cut."""
-
-    n_side: Int1
-    """[2]; leaves of the left and the right side."""
-    members: Int3
-    """[2, max_leaves + 1, K]; units, rows or fifths, as the sweep goes; rows, all on the right.
-    Binned: then, as in the next two, those of each part of the rows."""
-    total: Int2
-    """[2, max_leaves + 1]"""
-    sums: Float3
-    """[2, max_leaves + 1, 2]; regression: sums of y and of its squares."""
-    score: Float1
-    """[max_leaves + 1]; regression: of each leaf."""
-    start: Float1
-    """[1]; score with all rows on the right."""
-
-
-class Groups(Record, role="scratch"):
-    """Rows that move together, in the order of the column."""
-
-    x: Float1
-    """[rows]"""
-    cut: Float1
-    place: Unsigned2
-    """[rows, 4]; left leaf, right leaf, class, rows"""
-    sums: Float2
-    """[rows, 2]"""
-    histogram: Short1
-    """[rows or more]"""
-    histogram_sums: Float2
-    """[rows, 2] for regression"""
-    pointer: Int1
-    """[5]"""
-
-
 class Cells(Record, role="scratch"):
     """Cuts between neighbouring values, and their weights; and the rule drawn from them last."""
 
@@ -185,11 +138,25 @@ class Cells(Record, role="scratch"):
     """[p]; then the probability of drawing it. Binned, before that: the density of the rule asked
     for in its column."""
     feature: Int1
-    """[1]; the rule drawn last, as are the next two."""
+    """[1]; the rule drawn last, as are the next three."""
     cutpoint: Float1
+    """[1]"""
+    levels: Word1
     """[1]"""
     weights: Float1
     """[p] for HMC-DFI, [0] else."""
+    bounds: Int1
+    """[2]; a special column: where the cells with the missing on the right end, and all with a
+    width, see ``missing``; or how many levels are there, see ``categories``, as the next four."""
+    mass: Float1
+    """[2]; probability of the rule "is missing", and the sum of widths of a side."""
+    level: Int1
+    """[MAX_LEVELS]; codes of the levels that are there, by their response."""
+    begin: Int1
+    """[MAX_LEVELS]; where the groups of a level begin, and stop."""
+    stop: Int1
+    response: Float1
+    """[MAX_LEVELS]"""
 
 
 class Tables(Record, role="scratch"):
@@ -233,8 +200,12 @@ def make_scan_data(
     *,
     binned: bool = False,
     projected: bool = False,
+    weights: NDArray[np.float64] | None = None,
+    kinds: Kinds | None = None,
 ) -> ScanData:
     """``binned`` needs rows in the order of their labels, and the prior UNIT.
+
+    ``weights`` [n] as the rows of ``columns``; None: all are 1.
 
     ``projected``: rules are not of one column (HMC-DFI), so that its values do not say who goes
     right.
@@ -259,40 +230,22 @@ def make_scan_data(
         "code": empty.astype(np.uint8),
         "grid": empty,
         "n_bins": np.zeros(p, np.int64),
+        **amounts_of(rows, weights),
+        "kinds": plain_kinds(p) if kinds is None else kinds,
     }
     if binned:
         code, grid, n_bins, n_levels = bin_columns(columns, fields["rows"])
         fields |= {"code": code, "grid": grid, "n_bins": n_bins, "n_levels": n_levels}
         return ScanData(**fields)
-    fields |= _sorted_columns(columns, fields["rows"])
+    fields |= sorted_columns(columns, fields["rows"])
     # their scores are looked up, and sets are as long as the columns
     by_bits = len(rows) <= TABLE_ROWS and fits_bits(fields["n_levels"], columns.shape[1])
-    if by_bits and not projected and len(y) == 0:
+    plain = weights is None and not fields["kinds"].special
+    if by_bits and plain and not projected and len(y) == 0:
         fields["bits"] = make_row_bits(
             fields["level"], fields["n_levels"], fields["rows"], fields["label"]
         )
     return ScanData(**fields)
-
-
-def _sorted_columns(columns: NDArray[np.float64], rows: NDArray[np.int32]) -> dict[str, Any]:
-    p, n = columns.shape
-    order = np.empty((p, len(rows)), np.int32)
-    level = np.zeros((p, n), np.int32)
-    values = []
-    for f in range(p):
-        order[f] = rows[np.argsort(columns[f, rows], kind="stable")]
-        distinct, inverse = np.unique(columns[f, rows], return_inverse=True)
-        level[f, rows] = inverse
-        values.append(distinct)
-    n_levels = np.array([len(v) for v in values], np.int64)
-    value = np.zeros((p, n_levels.max()))
-    cut = np.zeros_like(value)
-    for f, distinct in enumerate(values):
-        above = np.append(distinct[1:], np.inf)
-        middle = distinct + 0.5 * (above - distinct)
-        value[f, : len(distinct)] = distinct
-        cut[f, : len(distinct)] = np.where(middle < above, middle, distinct)
-    return {"order": order, "level": level, "n_levels": n_levels, "value": value, "cut": cut}
 
 
 def make_scan(data: ScanData, model: ScanModel, max_leaves: int, n_weights: int) -> Scan:
@@ -302,9 +255,12 @@ def make_scan(data: ScanData, model: ScanModel, max_leaves: int, n_weights: int)
     rows = len(data.rows)
     moved = 1 if binned else rows  # rows that move one by one, or in groups
     classes = len(model.class_prior)
-    tabled = rows if rows <= TABLE_ROWS and not binned else 0
+    tabled = data.n_units if data.n_units <= TABLE_ROWS and not binned else 0
     sets = 2 + (n_parts(rows) if binned else 0)
     sums = moved if classes == 0 else 0
+    place = np.ones((1 if binned else n, 4), np.int32)
+    if len(data.amount) and not binned:
+        place[:, 3] = data.amount
     return Scan(
         data=data,
         model=model,
@@ -312,7 +268,7 @@ def make_scan(data: ScanData, model: ScanModel, max_leaves: int, n_weights: int)
             rows=np.zeros(rows, np.int32),
             n_rows=np.zeros(1, np.int64),
             member=np.zeros(0 if binned else n, np.int32),
-            place=np.ones((1 if binned else n, 4), np.int32),
+            place=place,
             key=np.zeros(n, np.int32),
             leaf_id=np.zeros(2 * max_leaves + 1, np.int64),
             path=np.zeros(max_leaves + 1, np.int64),
@@ -354,6 +310,8 @@ def make_cells(data: ScanData, model: ScanModel, n_weights: int) -> Cells:
     cells = FIFTHS * (rows + 1) if model.kind == UNIT else rows + 1
     if data.code.shape[1] > 0:
         cells = FIFTHS * (MAX_BINS + 1) + WINDOW_CELLS
+    elif data.kinds.special:
+        cells = max(2 * cells + 2, 2 * MAX_LEVELS)
     return Cells(
         low=np.zeros(cells),
         high=np.zeros(cells),
@@ -364,6 +322,13 @@ def make_cells(data: ScanData, model: ScanModel, n_weights: int) -> Cells:
         feature=np.zeros(1, np.int64),
         cutpoint=np.zeros(1),
         weights=np.zeros(n_weights),
+        levels=np.zeros(1, np.uint64),
+        bounds=np.zeros(2, np.int64),
+        mass=np.zeros(2),
+        level=np.zeros(MAX_LEVELS, np.int64),
+        begin=np.zeros(MAX_LEVELS, np.int64),
+        stop=np.zeros(MAX_LEVELS, np.int64),
+        response=np.zeros(MAX_LEVELS),
     )
 
 
@@ -387,7 +352,7 @@ def softness_matters(h, levels, rows):
 def is_soft(scan, f):
     """Whether softness matters to a column."""
     levels = scan.data.n_levels[f]
-    return softness_matters(scan.model.h[f], levels, scan.data.rows.shape[0])
+    return softness_matters(scan.model.h[f], levels, scan.data.mass)
 
 
 @kernel

@@ -18,6 +18,7 @@ def groups_by_row(scan, f):
     source, target = scan.node.place, groups.place
     x, cuts, sums = groups.x, groups.cut, groups.sums
     by_value, counted = scan.model.kind == UNIFORM, scan.model.leaf == CLASS_COUNTS
+    weights, weighted = data.weight, data.weight.shape[0] > 0
     n = 0
     for k in range(order.shape[1]):  # without a branch, which nothing could predict
         row = order[f, k]
@@ -35,8 +36,9 @@ def groups_by_row(scan, f):
         x[g] = columns[f, row]
         cuts[g] = cut[f, level[f, row]] if by_value else 0.0
         if not counted:
-            sums[g, 0] = y[row]
-            sums[g, 1] = y[row] * y[row]
+            weight = weights[row] if weighted else 1.0
+            sums[g, 0] = weight * y[row]
+            sums[g, 1] = weight * (y[row] * y[row])
     return n
 
 
@@ -48,6 +50,7 @@ def groups_by_bin(scan, f, keys):
     histogram, sums_at, rows, key_of = groups.histogram, groups.histogram_sums, node.rows, node.key
     level, y, value, cuts = data.level, data.y, data.value, data.cut
     place, x, cut, sums = groups.place, groups.x, groups.cut, groups.sums
+    amounts, weights, weighted = data.amount, data.weight, data.amount.shape[0] > 0
     bins = data.n_levels[f]
     for at in range(bins * keys):
         histogram[at] = 0
@@ -57,10 +60,11 @@ def groups_by_bin(scan, f, keys):
     for k in range(node.n_rows[0]):
         row = rows[k]
         at = level[f, row] * keys + key_of[row]
-        histogram[at] += 1
+        histogram[at] += amounts[row] if weighted else np.int32(1)
         if not counted:
-            sums_at[at, 0] += y[row]
-            sums_at[at, 1] += y[row] * y[row]
+            weight = weights[row] if weighted else 1.0
+            sums_at[at, 0] += weight * y[row]
+            sums_at[at, 1] += weight * (y[row] * y[row])
     n_left, n_right = scan.sides.n_side[0], scan.sides.n_side[1]
     classes = scan.sides.members.shape[2]
     g = 0
@@ -101,6 +105,7 @@ def groups_by_projection(scan, weights):
     columns, projected, histogram, y = data.columns, groups.cut, groups.histogram, data.y
     source, target, group_x, sums = scan.node.place, groups.place, groups.x, groups.sums
     counted = scan.model.leaf == CLASS_COUNTS
+    row_weights, weighted = data.weight, data.weight.shape[0] > 0
     n = scan.node.n_rows[0]
     low, high = np.inf, -np.inf
     for k in range(n):
@@ -127,6 +132,7 @@ def groups_by_projection(scan, weights):
             target[g, part] = source[row, part]
         group_x[g] = min(max(low + (b + 0.5) * (high - low) / BINS, 0.0), 1.0)
         if not counted:
-            sums[g, 0] = y[row]
-            sums[g, 1] = y[row] * y[row]
+            weight = row_weights[row] if weighted else 1.0
+            sums[g, 0] = weight * y[row]
+            sums[g, 1] = weight * (y[row] * y[row])
     return n

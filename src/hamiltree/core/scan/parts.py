@@ -7,6 +7,7 @@ import numpy as np
 from ..backend.jit import kernel
 from ..backend.row_threads import PartsRunner
 from ..backend.units import unit
+from ..tree.kinds import NO_LEVELS
 from .bins import make_bin_work
 from .by_bins import sweep_binned_columns
 from .data import Scan, make_cells
@@ -85,7 +86,7 @@ def sweep_parts(scan, first_part, stop_part):
                 while close[f] == 0:
                     f += 1
         _, _, _, share[f] = sweep_binned_columns(
-            scan, f, f + 1, scan.task[NODE], scan.task_threshold[0], scan.cells.weights
+            scan, f, f + 1, scan.task[NODE], scan.task_threshold[0], NO_LEVELS, scan.cells.weights
         )
 
 

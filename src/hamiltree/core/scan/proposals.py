@@ -19,6 +19,7 @@ from ..backend.jit import inlined, kernel
 from ..backend.records import RNG, Record, function_type
 from ..backend.units import unit
 from ..sampling import draw_by_weight
+from ..tree.kinds import NO_LEVELS
 from ..tree.nodes import Tree
 from ..tree.priors import log_weights
 from .by_bins import sweep_binned_columns
@@ -30,8 +31,8 @@ from .scan import (
     NOTHING,
     PROJECTION,
     draw_from_scan,
-    draw_threshold,
-    log_threshold_density,
+    draw_in_column,
+    log_density_in_column,
     scan_columns,
     sweep_columns,
 )
@@ -49,6 +50,7 @@ def put_rule(scan, tree, node):
     """Give a node the rule drawn last."""
     tree.feature[node] = scan.cells.feature[0]
     tree.threshold[node] = scan.cells.cutpoint[0]
+    tree.levels[node] = scan.cells.levels[0]
     for f in range(tree.weights.shape[1]):
         tree.weights[node, f] = scan.cells.weights[f]
 
@@ -107,7 +109,7 @@ def prepare(scanner, tree, at, left, right):
 def sweep_projection(scanner, weights, threshold):
     """Cells of a projection (HMC-DFI), and the density of a threshold among them."""
     columns = scanner.columns
-    return columns(scanner.scan, PROJECTION, 0, PROJECTION, threshold, weights)
+    return columns(scanner.scan, PROJECTION, 0, PROJECTION, threshold, NO_LEVELS, weights)
 
 
 @kernel
@@ -120,13 +122,14 @@ def weigh_node(scanner, tree, at, rule_of, left, right, mode):
     scan = scanner.scan
     prepare(scanner, tree, at, left, right)
     if scan.cells.weights.shape[0] == 0:
-        feature, threshold = NOTHING, 0.0
+        feature, threshold, levels = NOTHING, 0.0, NO_LEVELS
         if rule_of >= 0:
             feature, threshold = tree.feature[rule_of], tree.threshold[rule_of]
-        return scan_columns(scanner.columns, scan, feature, threshold)
+            levels = tree.levels[rule_of]
+        return scan_columns(scanner.columns, scan, feature, threshold, levels)
     everything = 0.0
     if mode == MODE_COLUMNS:
-        everything, _ = scan_columns(scanner.columns, scan, NOTHING, 0.0)
+        everything, _ = scan_columns(scanner.columns, scan, NOTHING, 0.0, NO_LEVELS)
     if rule_of < 0:
         return everything, -np.inf
     weights = tree.weights[rule_of]
@@ -143,8 +146,9 @@ def draw_from_weights(scanner, mode, rng):
     scan = scanner.scan
     cells_of = scan.cells
     if cells_of.weights.shape[0] == 0:
-        feature, threshold, log_density = draw_from_scan(scanner.columns, scan, rng)
+        feature, threshold, levels, log_density = draw_from_scan(scanner.columns, scan, rng)
         cells_of.feature[0], cells_of.cutpoint[0] = feature, threshold
+        cells_of.levels[0] = levels
         return log_density
     cells_of.feature[0] = -1
     log_density = draw_weights(scan, mode, rng)
@@ -209,25 +213,27 @@ def draw_rule_by_scan(proposals, tree, at, left, right, mode, rng):
 
 
 @kernel
-def draw_threshold_by_scan(proposals, tree, node, left, right, rng):
-    """A new threshold for a node, its column kept; log density."""
+def draw_in_column_by_scan(proposals, tree, node, left, right, rng):
+    """A new rule for a node, its column kept; log density."""
     scanner = proposals.scanner
     prepare(scanner, tree, node, left, right)
     f = tree.feature[node]
     scanner.scan.bins.close[f] = 1
-    threshold, log_density = draw_threshold(scanner.columns, scanner.scan, f, rng)
+    threshold, levels, log_density = draw_in_column(scanner.columns, scanner.scan, f, rng)
     tree.threshold[node] = threshold
+    tree.levels[node] = levels
     return log_density
 
 
 @kernel
-def log_threshold_by_scan(proposals, tree, node, left, right):
-    """Log density with which ``draw_threshold_by_scan`` gives the threshold that a node has."""
+def log_in_column_by_scan(proposals, tree, node, left, right):
+    """Log density with which ``draw_in_column_by_scan`` gives the rule that a node has."""
     scanner = proposals.scanner
     prepare(scanner, tree, node, left, right)
     f = tree.feature[node]
     scanner.scan.bins.close[f] = 1
-    return log_threshold_density(scanner.columns, scanner.scan, f, tree.threshold[node])
+    threshold, levels = tree.threshold[node], tree.levels[node]
+    return log_density_in_column(scanner.columns, scanner.scan, f, threshold, levels)
 
 
 for _kernel in (prepare_rows, prepare_bits, prepare_parts):

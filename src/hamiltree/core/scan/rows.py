@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..backend.jit import kernel
+from ..tree.kinds import is_special, sends_right
 from ..tree.nodes import copy_tree, path_to
 from .by_bits import find_bits, has_keys, list_rows, place_bits, score_bits
 from .data import CLASS_COUNTS, ROWS, is_binned
@@ -37,7 +38,11 @@ def value_at(data, f, row):
 def goes_right(data, tree, node, row):
     p = tree.weights.shape[1]
     if p == 0:
-        return value_at(data, tree.feature[node], row) > tree.threshold[node]
+        f = tree.feature[node]
+        if is_special(data.kinds, f):
+            x, threshold, levels = value_at(data, f, row), tree.threshold[node], tree.levels[node]
+            return sends_right(data.kinds, f, x, threshold, levels)
+        return value_at(data, f, row) > tree.threshold[node]
     x = 0.0
     for f in range(p):
         x += tree.weights[node, f] * value_at(data, f, row)
@@ -48,20 +53,20 @@ def goes_right(data, tree, node, row):
 
 
 @kernel
-def rows_a_part(scan):
+def rows_per_part(scan):
     return -(-scan.node.rows.shape[0] // (scan.sides.total.shape[0] - FIRST_PART))
 
 
 @kernel
 def part_bounds(scan, n, part):
     """Where a part of n rows begins and ends."""
-    rows = rows_a_part(scan)
+    rows = rows_per_part(scan)
     return part * rows, min((part + 1) * rows, n)
 
 
 @kernel
 def count_parts(scan, n):
-    return -(-n // rows_a_part(scan))
+    return -(-n // rows_per_part(scan))
 
 
 # ------------------------------------------------------------------ rows that reach a node
@@ -72,7 +77,7 @@ def keep_rows(scan, tree, node, length, first, stop):
     """Of the rows from ``first`` to ``stop``, leave those that reach a node; where they end."""
     data, rows, path, everyone = scan.data, scan.node.rows, scan.node.path, scan.data.rows
     columns = data.columns
-    plain = tree.weights.shape[1] == 0 and columns.shape[1] > 0
+    plain = tree.weights.shape[1] == 0 and columns.shape[1] > 0 and not data.kinds.special
     for k in range(first, stop):
         rows[k] = everyone[k]
     for d in range(length):
@@ -146,8 +151,10 @@ def place_rows(scan, tree, left, right, which, first, stop):
     size, feature, threshold, weights = tree.size, tree.feature, tree.threshold, tree.weights
     n_left, n_right = sides.n_side[0], sides.n_side[1]
     classes = members.shape[2]
+    amounts, weights_of, weighted = data.amount, data.weight, data.amount.shape[0] > 0
     binned, counted = is_binned(data), scan.model.leaf == CLASS_COUNTS
     oblique, single = weights.shape[1] > 0, columns.shape[1] == 0
+    special = data.kinds.special
     clear_leaves(sides, n_left + n_right, which)
     for k in range(first, stop):
         row = rows[k]
@@ -158,7 +165,7 @@ def place_rows(scan, tree, left, right, which, first, stop):
             if i < 0:
                 continue
             while size[i] > 1:
-                if single:
+                if single or special:
                     goes_on = goes_right(data, tree, i, row)
                 elif oblique:
                     x = 0.0
@@ -180,17 +187,19 @@ def place_rows(scan, tree, left, right, which, first, stop):
             place[row, 1] = to
             place[row, 2] = label
             keys[row] = (to_left * n_right + to_right) * classes + label
-        total[which, to] += 1
+        amount = np.int64(amounts[row]) if weighted else np.int64(1)
+        total[which, to] += amount
         if counted:
-            members[which, to, label] += 1
+            members[which, to, label] += amount
         else:
-            sums[which, to, 0] += y[row]
-            sums[which, to, 1] += y[row] * y[row]
+            weight = weights_of[row] if weighted else 1.0
+            sums[which, to, 0] += weight * y[row]
+            sums[which, to, 1] += weight * (y[row] * y[row])
 
 
 @kernel
 def add_parts(scan, parts):
-    """Sums over all parts, in order, and how many rows each class has."""
+    """Sums over all parts, in order, and how many rows each class has: not by their weights."""
     sides, segment = scan.sides, scan.bins.segment
     total, members, sums = sides.total, sides.members, sides.sums
     leaves = sides.n_side[0] + sides.n_side[1]
@@ -204,10 +213,15 @@ def add_parts(scan, parts):
                 members[1, leaf, m] += members[which, leaf, m]
             sums[1, leaf, 0] += sums[which, leaf, 0]
             sums[1, leaf, 1] += sums[which, leaf, 1]
-    for leaf in range(leaves):
-        for m in range(classes):
-            counted = scan.model.leaf == CLASS_COUNTS
-            segment[m + 1] += members[1, leaf, m] if counted else total[1, leaf]
+    counted = scan.model.leaf == CLASS_COUNTS
+    if scan.data.amount.shape[0] > 0:
+        rows, label = scan.node.rows, scan.data.label
+        for k in range(scan.node.n_rows[0]):
+            segment[(label[rows[k]] if counted else 0) + 1] += 1
+    else:
+        for leaf in range(leaves):
+            for m in range(classes):
+                segment[m + 1] += members[1, leaf, m] if counted else total[1, leaf]
     for m in range(classes):
         segment[m + 1] += segment[m]
 

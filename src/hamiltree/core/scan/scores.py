@@ -1,6 +1,7 @@
 """Scores of leaves as rows move from one to another: marginal likelihoods, by tables of counts.
 
-A sweep counts in units: rows, or fifths of rows where the column is soft. Tables hold what a score
+A sweep counts in units of rows (one, or a part of one where rows have weights that are not whole),
+or in fifths of them where the column is soft. Tables hold what a score
 needs of a count: log Gamma(c + alpha) / Gamma(alpha) for classes, and in the last row what depends
 on a leaf's size alone. For regression with known noise the first row is the factor of the squared
 sum. Up to a constant per leaf these are ``log_dirichlet_multinomial``, ``log_known_noise_leaf`` and
@@ -21,9 +22,15 @@ from .data import CLASS_COUNTS, FIFTHS, KNOWN_VARIANCE, ROWS, Scan, is_soft
 def fill_first_tables(scan: Scan) -> Scan:
     """Fill the tables, but for those that depend on sigma."""
     if scan.model.leaf != KNOWN_VARIANCE:
-        fill_tables(scan.model, scan.tables.by_rows, ROWS, 1.0)
-        fill_tables(scan.model, scan.tables.by_fifths, FIFTHS, 1.0)
+        fill_tables(scan.model, scan.tables.by_rows, per_row(scan, ROWS), 1.0)
+        fill_tables(scan.model, scan.tables.by_fifths, per_row(scan, FIFTHS), 1.0)
     return scan
+
+
+@kernel
+def per_row(scan, parts):
+    """What a sweep counts per row where each unit has so many parts: 1, or fifths."""
+    return parts * scan.data.units
 
 
 @kernel
@@ -61,9 +68,9 @@ def fill_known_tables(scan, sigma):
     soft = scan.cells.weights.shape[0] > 0 and model.h[0] > 0.0
     for f in range(model.h.shape[0]):
         soft = soft or is_soft(scan, f)
-    fill_tables(model, tables.by_rows, ROWS, ratio)
+    fill_tables(model, tables.by_rows, per_row(scan, ROWS), ratio)
     if soft:
-        fill_tables(model, tables.by_fifths, FIFTHS, ratio)
+        fill_tables(model, tables.by_fifths, per_row(scan, FIFTHS), ratio)
 
 
 @inlined
@@ -95,13 +102,14 @@ def leaf_score(model, total, sums, sigma, table, leaf, units):
 
 
 @kernel
-def move_without_tables(scan, table, g, units):
-    """Send one unit of each row of a group from the right to the left; the change of the score.
+def move_without_tables(scan, table, g, parts):
+    """Send one part of each unit of a group from the right to the left; the change of the score.
 
     For too many rows for tables, or a variance of its own in each leaf; ``scan.sweep_groups`` has
     the same by tables.
     """
     model, sides, groups = scan.model, scan.sides, scan.groups
+    units = per_row(scan, parts)
     left, right = np.int64(groups.place[g, 0]), np.int64(groups.place[g, 1])
     m, amount = np.int64(groups.place[g, 2]), np.int64(groups.place[g, 3])
     total, members, sums, score = sides.total, sides.members, sides.sums, sides.score
@@ -121,7 +129,7 @@ def move_without_tables(scan, table, g, units):
         gained += size_score(mass, table, total[0, right], units)
         return gained - lost
     for s in range(2):
-        part = groups.sums[g, s] / units
+        part = groups.sums[g, s] / parts
         sums[0, left, s] += part
         sums[0, right, s] -= part
     total[0, left] += amount
@@ -134,17 +142,18 @@ def move_without_tables(scan, table, g, units):
 
 
 @kernel
-def all_right(scan, table, units):
-    """Put all rows on the right; returns the score of that."""
+def all_right(scan, table, parts):
+    """Put all rows on the right, in so many parts; returns the score of that."""
     model, sides, sigma = scan.model, scan.sides, scan.tables.sigma[0]
     total, members, sums, scores = sides.total, sides.members, sides.sums, sides.score
     alpha, mass, counted = model.class_prior, model.class_mass, model.leaf == CLASS_COUNTS
+    units = per_row(scan, parts)
     score = 0.0
     for leaf in range(sides.n_side[0] + sides.n_side[1]):
-        total[0, leaf] = total[1, leaf] * units
+        total[0, leaf] = total[1, leaf] * parts
         if counted:
             for m in range(members.shape[2]):
-                c = members[1, leaf, m] * units
+                c = members[1, leaf, m] * parts
                 members[0, leaf, m] = c
                 score += class_score(alpha, table, m, c, units)
             score += size_score(mass, table, total[0, leaf], units)

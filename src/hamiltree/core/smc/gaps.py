@@ -50,13 +50,14 @@ def make_scratch(table: Table) -> GapWork:
 def tabulate(table, pool, node, f, scratch):
     """List the ranks of a feature that occur in a node, with their sums; returns how many."""
     ranks, rows, y, codes = table.rank, pool.rows, table.y, table.codes
+    weights = table.row_weight
     counts, sums, level = scratch.n_rows, scratch.sums, scratch.level
     start = pool.start[node]
     for place in range(start, start + pool.n_rows[node]):
         row = rows[place]
         rank = ranks[f, row]
         counts[rank] += 1
-        add_row(sums, rank, y, codes, row)
+        add_row(sums, rank, y, codes, weights, row)
     found = 0
     for r in range(pool.lowest[node, f], pool.highest[node, f] + 1):
         if counts[r] > 0:

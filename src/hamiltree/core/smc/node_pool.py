@@ -18,11 +18,13 @@ from ..backend.jit import kernel
 from ..backend.records import SCRATCH, Float1, Float2, Int1, Record, Short1, Short2
 from ..backend.units import unit
 from ..densities import LOG_2PI
-from ..hard.leaves import LeafModel, add_row, n_stats, spread_of
+from ..hard.leaves import LeafModel, add_row, leaf_log_marginal, n_stats, spread_of
 
 NODES, ROWS = 0, 1
 """Places in ``Pool.filled``."""
 NOWHERE = -1
+MOST_TERMS = 1 << 20
+"""Rows, by their weights, up to which parts of a log marginal are looked up in a table."""
 UNUSED, USED, WAITING = 0, 1, 2
 """Marks for ``compact``."""
 
@@ -42,10 +44,15 @@ class Table(Record):
     """[n] class codes; [0] for regression."""
     weight: Float1
     """[p]; prior weight of each feature, to be normalised over those that vary in a node."""
+    row_weight: Float1
+    """[n]; rows that a row counts for; [0] where all count as one."""
+    mass: float
+    """Sum of these, or the number of rows."""
     leaf_model: LeafModel
     terms: Float2
     """[terms, n + 1]; parts of a leaf's log marginal that depend on whole numbers of rows alone:
-    lnG(k + alpha_m) of each class and -lnG(k + mass), or all of a regression's but its spread."""
+    lnG(k + alpha_m) of each class and -lnG(k + mass), or all of a regression's but its spread.
+    [terms, 0] where weights are not whole."""
     power: float
     """Of the likelihood."""
     min_size: int
@@ -95,8 +102,12 @@ def make_table(
     weight: NDArray[np.float64],
     power: float,
     min_size: int,
+    row_weight: NDArray[np.float64] | None = None,
 ) -> Table:
     """``y`` and ``codes`` as made by ``make_leaf_model``."""
+    n = columns.shape[1]
+    rows = np.ones(n) if row_weight is None else row_weight
+    whole = bool((rows % 1 == 0).all()) and rows.sum() <= MOST_TERMS
     unique = [np.unique(column, return_inverse=True) for column in columns]
     return Table(
         rank=np.array([rank for _, rank in unique], np.int32),
@@ -106,7 +117,9 @@ def make_table(
         codes=codes,
         weight=weight,
         leaf_model=leaf_model,
-        terms=_make_terms(leaf_model, columns.shape[1]),
+        row_weight=np.zeros(0) if row_weight is None else row_weight,
+        mass=float(rows.sum()),
+        terms=_make_terms(leaf_model, int(rows.sum()) if whole or row_weight is None else -1),
         power=float(power),
         min_size=int(min_size),
     )
@@ -183,6 +196,8 @@ def range_of(table, pool, node, f):
 def log_marginal(table, stats):
     """``leaf_log_marginal`` with its gamma functions looked up, which scans of a node need."""
     model = table.leaf_model
+    if table.terms.shape[1] == 0:
+        return leaf_log_marginal(model, stats)
     n_classes = model.class_prior.shape[0]
     total = model.constant
     if n_classes > 0:
@@ -197,22 +212,35 @@ def log_marginal(table, stats):
 
 
 @kernel
+def rows_of(table, pool, node):
+    """How many rows a node has, by their weights."""
+    if table.row_weight.shape[0] == 0:
+        return float(pool.n_rows[node])
+    n_classes = table.leaf_model.class_prior.shape[0]
+    total = 0.0
+    for s in range(max(n_classes, 1)):  # class counts, or the first of a regression's sums
+        total += pool.stats[node, s]
+    return total
+
+
+@kernel
 def finish_node(table, pool, node, parent, feature):
     """Everything about a node that follows from its rows."""
     rows, all_stats, y, codes = pool.rows, pool.stats, table.y, table.codes
+    weights = table.row_weight
     begin = pool.start[node]
     end = begin + pool.n_rows[node]
     for m in range(all_stats.shape[1]):
         all_stats[node, m] = 0.0
     for place in range(begin, end):
-        add_row(all_stats, node, y, codes, rows[place])
+        add_row(all_stats, node, y, codes, weights, rows[place])
     pool.log_marginal[node] = log_marginal(table, all_stats[node])
     pool.parent[node] = parent
     pool.feature[node] = feature
     pool.depth[node] = pool.depth[parent] + 1 if parent >= 0 else 0
     pool.log_splits[node] = np.nan
     pool.varying[node] = 0.0
-    if pool.n_rows[node] <= table.min_size:
+    if rows_of(table, pool, node) <= table.min_size:
         return
     ranks = table.rank
     for f in range(ranks.shape[0]):

@@ -31,6 +31,7 @@ from .node_pool import (
     compact,
     has_room,
     range_of,
+    rows_of,
 )
 
 SYSTEMATIC, MULTINOMIAL = 0, 1
@@ -339,7 +340,7 @@ def write_particles(plan, island, block, work, nothing, rng):
             out = block.leaf[leaf]
             draw_leaf(table.leaf_model, nothing if hidden else pool.stats[where], out, rng)
             if n_classes == 0:
-                variance += pool.n_rows[where] / table.rank.shape[1] * out[1] * out[1]
+                variance += rows_of(table, pool, where) / table.mass * out[1] * out[1]
             leaf += 1
         scalars[i, LOG_LIKELIHOOD] = log_like
         scalars[i, LOG_POSTERIOR] = particles.log_prior[i] + tempered(table.power, log_like)

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..backend.jit import kernel
 from ..backend.records import Float1, Float2, Record
-from .data import CLASSES, MEANS
+from .data import MEANS, has_noise
+from .target import moves_in
 
 # Dual averaging after Hoffman and Gelman, with their constants.
 GAMMA, T0, KAPPA = 0.05, 10.0, 0.75
@@ -139,7 +140,7 @@ def place_of(model, tree, kinds, depths):
     at = 0
     if model.h[0] > 0.0:
         for i in range(tree.n_nodes[0]):
-            if tree.size[i] > 1:
+            if tree.size[i] > 1 and moves_in(model, tree, i):
                 for j in range(max(tree.weights.shape[1], 1)):
                     kinds[at] = THRESHOLD if j == 0 else WEIGHT
                     depths[at] = min(tree.depth[i], DEPTHS - 1)
@@ -150,7 +151,7 @@ def place_of(model, tree, kinds, depths):
                 kinds[at] = MEAN
                 depths[at] = min(tree.depth[i], DEPTHS - 1)
                 at += 1
-    if model.family != CLASSES:
+    if has_noise(model.family):
         kinds[at] = SIGMA
         depths[at] = 0
 

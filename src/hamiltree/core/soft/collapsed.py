@@ -195,14 +195,14 @@ def log_marginal(leaf_prior, work, n, n_leaf, yy, sigma):
 @kernel
 def finish_collapsed(data, leaf_prior, tree, work, n_leaf, yy, with_gradient):
     """The log marginal likelihood; ``mean`` ends as m, and ``moment`` as M with a gradient."""
-    n, sigma = data.n_rows, tree.sigma[0]
+    n, sigma = data.mass, tree.sigma[0]
     total, squares = log_marginal(leaf_prior, work, n, n_leaf, yy, sigma)
     if total == -np.inf:
         return total
     mean, moment = work.mean, work.moment
     solve_upper(work.gram, n_leaf, mean)
     if with_gradient:
-        # e'e of design.md without a pass over the rows: |y - Phi m|^2 / sigma^2 is the marginal
+        # Without a pass over the rows: |y - Phi m|^2 / sigma^2 is the marginal
         # quadratic form less the prior's share of it.
         prior_precision = 1.0 / (leaf_prior.mu_sd * leaf_prior.mu_sd)
         invert(work.gram, n_leaf, moment)

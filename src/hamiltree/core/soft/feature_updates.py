@@ -13,7 +13,8 @@ import numpy as np
 from ..backend.jit import inlined, kernel
 from ..backend.records import RNG, Float1, Int1, Int2, Record, function_type
 from ..backend.units import unit
-from ..sampling import accept, tempered
+from ..sampling import accept, pick, tempered
+from ..tree.kinds import MISSING_RIGHT, NO_LEVELS, all_levels, is_special
 from ..tree.nodes import INTERNAL, Tree, n_leaves, nth_kind
 from ..tree.priors import draw_feature, draw_rule, log_threshold
 from .data import Work
@@ -153,6 +154,29 @@ def nudge_threshold(model, tree, i, rng):
     return log_threshold(model.prior, tree.threshold[i]) - log_threshold(model.prior, before)
 
 
+@kernel
+def nudge_special(model, tree, i, rng):
+    """A small step of a rule on a special column; returns the log prior ratio.
+
+    A level changes sides; or the missing do, or the threshold takes a step. Each is its own
+    reverse.
+    """
+    kinds, f = model.prior.kinds, tree.feature[i]
+    n_levels = kinds.levels[f]
+    if n_levels > 0:
+        levels = tree.levels[i] ^ (np.uint64(1) << np.uint64(pick(n_levels, rng)))
+        if levels == NO_LEVELS or levels == all_levels(n_levels):
+            return -np.inf
+        tree.levels[i] = levels
+        return 0.0
+    if math.isinf(tree.threshold[i]):
+        return -np.inf
+    if rng.random() < 0.5:
+        tree.levels[i] ^= MISSING_RIGHT
+        return 0.0
+    return nudge_threshold(model, tree, i, rng)
+
+
 @inlined
 def nudge_weights(model, tree, i, rng):
     """Move mass between two weights by a walk in the log of their ratio."""
@@ -175,7 +199,7 @@ def nudge_weights(model, tree, i, rng):
 
 @kernel
 def update_hard_rules(model, tree, work, rule_work, log_like, tally, rng):
-    """One sweep over hard splits; returns the log-likelihood.
+    """One sweep over hard splits, or all where columns are special; returns the log-likelihood.
 
     A fair coin at each node: draw the rule anew from the prior, or nudge its threshold (or,
     another coin, its weights).
@@ -185,7 +209,7 @@ def update_hard_rules(model, tree, work, rule_work, log_like, tally, rng):
     p = tree.weights.shape[1]
     for k in range(splits):
         i = rule_work.order[k]
-        feature, threshold = tree.feature[i], tree.threshold[i]
+        feature, threshold, levels = tree.feature[i], tree.threshold[i], tree.levels[i]
         for f in range(p):
             rule_work.weights[f] = tree.weights[i, f]
         if rng.random() < 0.5:
@@ -196,6 +220,8 @@ def update_hard_rules(model, tree, work, rule_work, log_like, tally, rng):
             move = NUDGE
             if p > 1 and rng.random() < 0.5:
                 log_ratio = nudge_weights(model, tree, i, rng)
+            elif p == 0 and is_special(model.prior.kinds, feature):
+                log_ratio = nudge_special(model, tree, i, rng)
             else:
                 log_ratio = nudge_threshold(model, tree, i, rng)
         tally[move, 1] += 1
@@ -205,7 +231,7 @@ def update_hard_rules(model, tree, work, rule_work, log_like, tally, rng):
             log_like = proposed
             tally[move, 0] += 1
         else:
-            tree.feature[i], tree.threshold[i] = feature, threshold
+            tree.feature[i], tree.threshold[i], tree.levels[i] = feature, threshold, levels
             for f in range(p):
                 tree.weights[i, f] = rule_work.weights[f]
     return log_like
@@ -217,7 +243,7 @@ def update_hard_rules(model, tree, work, rule_work, log_like, tally, rng):
 @kernel
 def update_rules(model, tree, work, rule_work, mode, log_like, tally, rng):
     """One sweep over the rules that NUTS cannot reach; returns the log-likelihood."""
-    if model.h[0] == 0.0:
+    if model.h[0] == 0.0 or model.prior.kinds.special:
         return update_hard_rules(model, tree, work, rule_work, log_like, tally, rng)
     if tree.weights.shape[1] == 0:
         return update_features(model, tree, work, rule_work, mode, log_like, tally, rng)

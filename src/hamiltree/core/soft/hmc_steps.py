@@ -43,6 +43,7 @@ from .adaptation import (
 )
 from .data import Work
 from .feature_updates import UPDATE_RULES, FeatureWork
+from .learned_h import UPDATE_H, HPrior
 from .nuts import INFO_TYPES, NutsInfo, NutsWork
 from .prior_jumps import JUMP
 from .sweep import SWEEP
@@ -90,6 +91,7 @@ class Plan(Record):
     """Informed moves of an iteration, numbered as in ``moves.propose``."""
     keep: bool
     """Draws are recorded; not those of hot rungs."""
+    h_prior: HPrior
     prior_moves: bool
     """Jumps drawn from the prior, and rules by their own kernels, beside or instead of them."""
 
@@ -101,7 +103,8 @@ class State(Record, role="state"):
     tree: Tree
     proposal: Tree
     log_like: Float1
-    """[1]; of ``tree``."""
+    """[1]; of ``tree``, with the h and the leaf probabilities of ``model`` where it has some. With
+    the tree, these are what chains at different powers exchange (``exchange``)."""
     iteration: Int1
     """[1]; iterations done."""
     tuning: Tuning
@@ -235,11 +238,10 @@ def hmc_steps(state, plan, tree, log_like, phase, rules_first, rng):
     model, averager, update_rules = state.model, state.averager, state.update_rules
     tally = state.tally[phase]
     n_adapt = plan.h_adapt.shape[0]
-    n = dimension(model, tree)
-    if plan.adapt_each:
+    if plan.adapt_each:  # all of them: updates of rules may add coordinates
         for row in (RUNNING_MEAN, RUNNING_SQUARES):
-            state.vectors[row, :n] = 0.0
-        state.vectors[INVERSE_MASS, :n] = 1.0
+            state.vectors[row] = 0.0
+        state.vectors[INVERSE_MASS] = 1.0
         averager[COUNT] = -1.0
     else:
         averager = state.tuning.averager[n_leaves(tree) - 1]
@@ -268,6 +270,7 @@ def hmc_steps(state, plan, tree, log_like, phase, rules_first, rng):
                     state, plan, tree, log_like, adapting, averager, not plan.adapt_each, rng
                 )
         if in_adaptation:
+            n = dimension(model, tree)
             count = learn_mass(state, plan, t, n, count)
     return info, log_like, step
 
@@ -310,6 +313,8 @@ class Calls(Record):
     """``hmc_steps``"""
     jump: Annotated[Any, JUMP]
     """``prior_jumps.propose_jump``, or ``no_jump`` where there are only informed moves."""
+    update_h: Annotated[Any, UPDATE_H]
+    """``learned_h.update_h``, or ``keep_h`` where h is fixed."""
 
 
 unit(hmc_steps, STEPS)

@@ -2,49 +2,97 @@
 
 A row goes to leaf k with probability phi_k and gets label m there with probability p_k[m], so that
 p(y_i) = sum_k phi_ik p_k[y_i]: unlike the Dirichlet-multinomial of soft counts (``classes``) this
-is a distribution over labels whatever h is, so that h can be learned with it.
+is a distribution over labels whatever h is. The adjoint of leaf k is p_k[y_i] / p(y_i), which needs
+no sums over rows: one pass gives value and gradient. Where the leaf probabilities come from is
+said in ``leaf_probabilities``.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numba import types
 
-from ..backend.jit import kernel, never_inline, row_kernel
-from ..backend.records import Float1, Float2, function_type
+from ..backend.jit import inlined, kernel, never_inline, row_kernel
 from ..backend.units import unit
-from ..tree.nodes import Tree
-from ..tree.routing import add_scaled, dot, fill, reach_root, route_block
-from .data import ADJOINT, SLOPE, TARGET, Data, Work
-from .likelihoods import list_leaves
+from ..tree.routing import add_four, add_scaled, dot, fill, scale_into, total_of
+from .data import DRAWN, EXPECTED, GRADIENT, LABELS, REACHED, SLOPE, VALUE
+from .likelihoods import LIKELIHOOD, back_through_block, clear_sums, goes_back, start_block, way_of
 
 SMALLEST_PROBABILITY = 1e-300
 
-LABELS = function_type(
-    types.float64, Data, Float1, Tree, Work, Float2, Float1, Float2, types.boolean
-)
-"""The type of ``label_likelihood``."""
+
+# ------------------------------------------------------------------ loops over the rows of a block
+
+
+@inlined
+def log_of_normal(x):
+    """The logarithm of a positive number that is not denormal, branch free (relative error 1e-15).
+
+    With x = 2^k m and m between sqrt(1/2) and sqrt(2): log m = 2 artanh((m - 1) / (m + 1)).
+    """
+    bits = np.float64(x).view(np.int64)
+    shifted = bits - np.int64(0x3FE6A09E667F3BCD)  # of sqrt(1/2): then k is rounded, not cut off
+    k = np.float64(np.int32(shifted >> 52))
+    m = np.int64((shifted & np.int64(0xFFFFFFFFFFFFF)) + np.int64(0x3FE6A09E667F3BCD)).view(
+        np.float64
+    )
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    t = 1.0 / 21.0
+    t = t * z + 1.0 / 19.0
+    t = t * z + 1.0 / 17.0
+    t = t * z + 1.0 / 15.0
+    t = t * z + 1.0 / 13.0
+    t = t * z + 1.0 / 11.0
+    t = t * z + 1.0 / 9.0
+    t = t * z + 1.0 / 7.0
+    t = t * z + 1.0 / 5.0
+    t = t * z + 1.0 / 3.0
+    return k * 0.6931471805599453 + 2.0 * s * (t * z + 1.0)
 
 
 @row_kernel
-def sum_of_logs(rows, a, real):
+def sum_of_logs(rows, a, n):
     never_inline()
     total = 0.0
-    for r in range(real):
-        total += math.log(max(rows[a, r], SMALLEST_PROBABILITY))
+    for r in range((n >> 3) << 3):
+        total += log_of_normal(max(rows[a, r], SMALLEST_PROBABILITY))
     return total
 
 
 @row_kernel
-def invert(rows, a, real, n):
-    """1 / a of the real rows, and 0 of the padding."""
+def sum_of_weighted_logs(rows, a, weights, start, n):
+    never_inline()
+    first = np.uint64(start)
+    total = 0.0
+    for r in range((n >> 3) << 3):
+        log_of = log_of_normal(max(rows[a, r], SMALLEST_PROBABILITY))
+        total += weights[0, first + np.uint64(r)] * log_of
+    return total
+
+
+@row_kernel
+def divide_by(rows, a, weights, start, real):
+    never_inline()
+    first = np.uint64(start)
+    for r in range(real):
+        rows[a, r] /= weights[0, first + np.uint64(r)]
+
+
+@row_kernel
+def weight_below(rows, a, b, weights, start, n):
+    never_inline()
+    first = np.uint64(start)
+    total = 0.0
+    for r in range((n >> 3) << 3):
+        total += weights[0, first + np.uint64(r)] if rows[a, r] < rows[b, r] else 0.0
+    return total
+
+
+@row_kernel
+def invert(rows, a, n):
     never_inline()
     for r in range((n >> 3) << 3):
         rows[a, r] = 1.0 / max(rows[a, r], SMALLEST_PROBABILITY)
-    for r in range(real, n):
-        rows[a, r] = 0.0
 
 
 @row_kernel
@@ -64,53 +112,125 @@ def count_below(rows, a, b, n):
     return count
 
 
-@kernel
-def label_likelihood(data, h, tree, work, probabilities, uniform, counts, routed):
-    """log prod_i sum_k phi_ik p_k[y_i], and how many rows of each class belong to each leaf.
+# ------------------------------------------------------------------ a block through a tree
 
-    ``counts`` [leaves, K]: expected given the probabilities; or, with ``uniform`` numbers for all
-    rows (else it is empty), drawn. ``routed``: the same tree with the same h was the last to go
-    through ``work``, so that its routing is used again where it was kept.
-    """
-    rows, leaf = work.rows, work.leaf
-    n_leaf = list_leaves(tree, leaf)
-    n_nodes = tree.n_nodes[0]
-    fits = n_nodes * data.block_class.shape[0] <= work.n_routed
+
+@kernel
+def put_probabilities(family, p, work, n_leaf):
+    """Where all threads find them."""
+    if family != LABELS:
+        return
+    table = work.table
     for k in range(n_leaf):
-        for m in range(counts.shape[1]):
-            counts[k, m] = 0.0
+        for m in range(p.shape[1]):
+            table[k, m] = p[k, m]
+
+
+@kernel
+def mix_leaves(work, n_leaf, label, reach, target, real, n):
+    """p(y_i) of the rows of a block; 1 of its padding."""
+    rows, leaf, p = work.rows, work.leaf, work.table
+    scale_into(rows, target, p[0, label], reach + leaf[0], n)
+    k = 1
+    while k + 4 <= n_leaf:
+        add_four(
+            rows,
+            target,
+            p[k, label],
+            reach + leaf[k],
+            p[k + 1, label],
+            reach + leaf[k + 1],
+            p[k + 2, label],
+            reach + leaf[k + 2],
+            p[k + 3, label],
+            reach + leaf[k + 3],
+            n,
+        )
+        k += 4
+    while k < n_leaf:
+        add_scaled(rows, target, p[k, label], reach + leaf[k], n)
+        k += 1
+    for r in range(real, n):
+        rows[target, r] = 1.0
+
+
+@kernel
+def draw_leaves(data, work, way, start, label, reach, target, slope, real, n):
+    """Count rows by leaf, each drawn: the first up to which the shares exceed its part of all.
+
+    A row with a weight goes to one leaf with all of it.
+    """
+    rows, leaf, p, counts = work.rows, work.leaf, work.table, work.counts
+    weights, weighted = data.root, data.root.shape[1] > 0
+    multiply_by(rows, slope, target, work.uniform, start, n)
+    fill(rows, target, 0.0, n)
+    before = 0.0
+    for k in range(way.n_leaf - 1):
+        add_scaled(rows, target, p[k, label], reach + leaf[k], n)
+        if weighted:
+            upto = weight_below(rows, slope, target, weights, start, n)
+        else:
+            upto = count_below(rows, slope, target, n)
+        counts[way.part, k, label] += upto - before
+        before = upto
+    everything = total_of(rows, reach, n) if weighted else float(real)
+    counts[way.part, way.n_leaf - 1, label] += everything - before
+
+
+@kernel
+def labels_through_block(data, h, tree, work, way, b, what, first):
+    """Route a block unless its routing is kept; returns its part of the log-likelihood.
+
+    That is 0 where rows are counted instead; ``what`` says how.
+    """
+    start, n, reach, psi, adjoint, target = start_block(data, h, tree, work, way, b, first)
+    rows, leaf, p, counts = work.rows, work.leaf, work.table, work.counts
+    label, real = data.block_class[b], data.block_rows[b]
+    if what == REACHED:
+        for k in range(way.n_leaf):
+            counts[way.part, k, label] += total_of(rows, reach + leaf[k], n)
+        return 0.0
+    mix_leaves(work, way.n_leaf, label, reach, target, real, n)
+    if what == DRAWN:
+        slope = way.who * work.stride + SLOPE
+        draw_leaves(data, work, way, start, label, reach, target, slope, real, n)
+        return 0.0
     total = 0.0
-    for b in range(data.block_class.shape[0]):
-        start, real = data.block[b], data.block_rows[b]
-        n = data.block[b + 1] - start
-        reach = ADJOINT + work.n_adjoints
-        if fits:
-            reach += b * n_nodes
-        if not (fits and routed):
-            reach_root(rows, reach, real, n)
-            route_block(data, h, tree, start, n, rows, reach, reach + work.n_routed, SLOPE)
-        label = data.block_class[b]
-        fill(rows, TARGET, 0.0, n)
-        for k in range(n_leaf):
-            add_scaled(rows, TARGET, probabilities[k, label], reach + leaf[k], n)
-        total += sum_of_logs(rows, TARGET, real)
-        if uniform.shape[0] == 0:
-            invert(rows, TARGET, real, n)
-            for k in range(n_leaf):
-                share = dot(rows, reach + leaf[k], TARGET, n)
-                counts[k, label] += probabilities[k, label] * share
-            continue
-        # a row belongs to the first leaf up to which the shares exceed its part of the whole
-        multiply_by(rows, SLOPE, TARGET, uniform, start, n)
-        fill(rows, TARGET, 0.0, n)
-        before = 0.0
-        for k in range(n_leaf - 1):
-            add_scaled(rows, TARGET, probabilities[k, label], reach + leaf[k], n)
-            upto = count_below(rows, SLOPE, TARGET, n)
-            counts[k, label] += upto - before
-            before = upto
-        counts[n_leaf - 1, label] += real - before
+    # Rows reach the leaves as often as their weights say: p(y_i) is a share of that. The adjoint
+    # below is by what reaches a leaf, in which the weight cancels.
+    if data.root.shape[1] > 0:
+        divide_by(rows, target, data.root, start, real)
+        if what != EXPECTED:
+            total = sum_of_weighted_logs(rows, target, data.root, start, n)
+    elif what != EXPECTED:
+        total = sum_of_logs(rows, target, n)
+    if what == VALUE or (what == GRADIENT and not goes_back(way, True)):
+        return total
+    invert(rows, target, n)
+    if what == EXPECTED:
+        for k in range(way.n_leaf):
+            share = dot(rows, reach + leaf[k], target, n)
+            counts[way.part, k, label] += p[k, label] * share
+        return 0.0
+    for k in range(way.n_leaf):
+        scale_into(rows, adjoint + leaf[k], p[k, label], target, n)
+    back_through_block(data, h, tree, work, way, start, n, reach, psi, adjoint)
     return total
 
 
-unit(label_likelihood, LABELS)
+@kernel
+def label_likelihood(family, data, leaf_prior, h, p, tree, work, what, routed):
+    """log prod_i sum_k phi_ik p_k[y_i]; a gradient also fills the d_ arrays of ``work``.
+
+    Where rows are asked for instead, they are in ``work.counts[0]``.
+    """
+    way = way_of(family, data, h, tree, work, what == GRADIENT, True)
+    clear_sums(family, tree, work, way)
+    put_probabilities(family, p, work, way.n_leaf)
+    total = 0.0
+    for b in range(data.block_class.shape[0]):
+        total += labels_through_block(data, h, tree, work, way, b, what, not routed)
+    return total
+
+
+unit(label_likelihood, LIKELIHOOD)

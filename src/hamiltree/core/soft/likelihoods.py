@@ -1,10 +1,10 @@
 """The log-likelihood of a tree and its closed-form gradient in every continuous parameter.
 
-Each family (``classes``, ``means``, ``collapsed``) gives three things: sums over the rows of a
-routed block, the log-likelihood from the finished sums, and the adjoint of each leaf, that is
-d log-likelihood / d phi. Routing and back-propagation are shared, so HMC-DF, HMC-DFI and hard
-splits come with each. ``classes`` and ``collapsed`` also have a shorter way to the gradient of
-small HMC-DF trees, from the sums alone.
+Each family (``classes``, ``means``, ``collapsed``; ``labels`` is in a file of its own) gives three
+things: sums over the rows of a routed block, the log-likelihood from the finished sums, and the
+adjoint of each leaf, that is d log-likelihood / d phi. Routing and back-propagation are shared, so
+HMC-DF, HMC-DFI and hard splits come with each. ``classes`` and ``collapsed`` also have a shorter
+way to the gradient of small HMC-DF trees, from the sums alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from numba import types
 
 from ..backend.jit import inlined, kernel
-from ..backend.records import Float1, function_type
+from ..backend.records import Float1, Float2, function_type
 from ..backend.units import unit
 from ..tree.nodes import Tree
 from ..tree.routing import backpropagate_block, fill, fill_from, reach_root, route_block
@@ -31,9 +31,11 @@ from .collapsed import (
 from .data import (
     ADJOINT,
     COLLAPSED,
+    GRADIENT,
+    LABELS,
     MEANS,
-    PAIRS_A_SPLIT,
-    PAIRS_A_SPLIT_KEPT,
+    PAIRS_PER_SPLIT,
+    PAIRS_PER_SPLIT_KEPT,
     SLOPE,
     TARGET,
     Data,
@@ -43,9 +45,22 @@ from .data import (
 from .means import adjoint_means, finish_means, put_means, residual_means
 
 LIKELIHOOD = function_type(
-    types.float64, types.int64, Data, LeafPrior, Float1, Tree, Work, types.boolean
+    types.float64,
+    types.int64,
+    Data,
+    LeafPrior,
+    Float1,
+    Float2,
+    Tree,
+    Work,
+    types.int64,
+    types.boolean,
 )
-"""(family, data, leaf_prior, h, tree, work, with_gradient) -> log-likelihood."""
+"""(family, data, leaf_prior, h, p, tree, work, what, routed) -> log-likelihood.
+
+``p``: class probabilities of the leaves, and ``what`` beyond VALUE and GRADIENT: for LABELS alone.
+``routed``: the same tree with the same h was the last to go through ``work``, so that LABELS uses
+its routing again where that was kept."""
 
 
 class Way(NamedTuple):
@@ -57,7 +72,7 @@ class Way(NamedTuple):
     passes: int
     """Over the rows."""
     keep: bool
-    """The routing of all rows, for the second pass."""
+    """The routing of all rows, for the second pass or the next call."""
     through_splits: bool
     """Derivatives by thresholds and weights are asked for, and there are some."""
     with_gradient: bool
@@ -96,11 +111,12 @@ def way_of(family, data, h, tree, work, with_gradient, may_keep):
     n_pairs = 0
     if through_splits and tree.weights.shape[1] == 0:
         n_pairs = count_pairs(tree, work.leaf, n_leaf)
-        most = PAIRS_A_SPLIT_KEPT[family] if fits else PAIRS_A_SPLIT[family]
+        most = PAIRS_PER_SPLIT_KEPT[family] if fits else PAIRS_PER_SPLIT[family]
         if n_pairs > most * (n_leaf - 1):
             n_pairs = 0
-    passes = 2 if through_splits and family != MEANS and n_pairs == 0 else 1
-    keep = passes == 2 and fits
+    one_pass = family in (MEANS, LABELS) or n_pairs > 0
+    passes = 1 if one_pass or not through_splits else 2
+    keep = fits and (passes == 2 or family == LABELS)
     return Way(n_leaf, n_pairs, passes, keep, through_splits, with_gradient, 0, 0)
 
 
@@ -142,7 +158,7 @@ def start_block(data, h, tree, work, way, b, first):
         reach += b * tree.n_nodes[0]
     psi = reach + work.n_routed
     if first or not way.keep:
-        reach_root(work.rows, reach, data.block_rows[b], n)
+        reach_root(data, work.rows, reach, start, data.block_rows[b], n)
         route_block(data, h, tree, start, n, work.rows, reach, psi, room + SLOPE)
     return start, n, reach, psi, adjoint, target
 
@@ -238,8 +254,9 @@ def finish_numbers(family, data, leaf_prior, h, tree, work, way, squares):
 
 
 @kernel
-def class_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
-    """Log-likelihood of classification; with_gradient also fills the d_ arrays of ``work``."""
+def class_likelihood(family, data, leaf_prior, h, p, tree, work, what, routed):
+    """Log-likelihood of classification; a gradient also fills the d_ arrays of ``work``."""
+    with_gradient = what == GRADIENT
     way = way_of(family, data, h, tree, work, with_gradient, True)
     clear_sums(family, tree, work, way)
     total = 0.0
@@ -254,8 +271,9 @@ def class_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
 
 
 @kernel
-def number_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
-    """Log-likelihood of regression; with_gradient also fills the d_ arrays of ``work``."""
+def number_likelihood(family, data, leaf_prior, h, p, tree, work, what, routed):
+    """Log-likelihood of regression; a gradient also fills the d_ arrays of ``work``."""
+    with_gradient = what == GRADIENT
     way = way_of(family, data, h, tree, work, with_gradient, True)
     clear_sums(family, tree, work, way)
     put_means(family, tree, work, way.n_leaf)

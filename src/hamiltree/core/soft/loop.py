@@ -4,6 +4,9 @@
 ``double-sided`` (algorithm 1 of the paper): k steps, a jump, k steps, one acceptance. Side one runs
 [rules, NUTS] and side two [NUTS, rules], the reverse of one another, so that the ratio's
 derivation holds although neither composition is reversible by itself.
+
+An iteration ends with what there is beside the tree: a learned h, and the leaf probabilities of the
+likelihood that is normalised over labels.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from ..tree.priors import draw_small_tree
 from ..tree.record import (
     ACCEPT_STAT,
     DIVERGENT,
+    LOG_POSTERIOR,
     N_GRADIENTS,
     NUTS_DEPTH,
     STEP_SIZE,
@@ -26,10 +30,57 @@ from ..tree.record import (
     is_full,
 )
 from .adaptation import end_window, freeze
+from .data import CLASSES, LABELS, has_noise
 from .hmc_steps import SAMPLING, WARMUP, Calls, Plan, State, set_h, sweep_moves
+from .leaf_probabilities import (
+    propose_probabilities,
+    refresh_probabilities,
+    start_probabilities,
+    take_probabilities,
+    weigh_state,
+)
+from .learned_h import log_prior_of_h
 from .prior_jumps import STAY
 from .record import record_tree
-from .target import likelihood, log_posterior
+from .target import likelihood, log_posterior, log_posterior_as
+
+
+@kernel
+def jump_with_probabilities(state, plan, jump, phase, rng):
+    """A jump from the prior that also proposes leaf probabilities; the state moves, or stays."""
+    model, tree, proposal, tally = state.model, state.tree, state.proposal, state.tally[phase]
+    weight = weigh_state(model, tree, state.work, state.log_like[0])
+    before = log_posterior_as(model, CLASSES, tree, weight)
+    copy_tree(tree, proposal)
+    move, log_q = jump(model, proposal, plan.probs[phase], rng)
+    tally[move, 1] += 1
+    if move == STAY:
+        tally[move, 0] += 1
+        return
+    if log_q == -np.inf:
+        return
+    weight = propose_probabilities(model, proposal, state.work, rng)
+    after = log_posterior_as(model, CLASSES, proposal, weight)
+    if accept(after - before + log_q, rng):
+        tally[move, 0] += 1
+        copy_tree(proposal, tree)
+        state.log_like[0] = take_probabilities(model, tree)
+
+
+@kernel
+def update_the_rest(state, plan, calls, rng):
+    """A learned h, and leaf probabilities, given the tree."""
+    model, tree, update_h = state.model, state.tree, calls.update_h
+    # before there is a tree, large h fits a regression best, and what grows then is slow to undo
+    waits = has_noise(model.family) and 4 * state.iteration[0] < plan.n_warmup
+    if plan.h_prior.learned and not waits:
+        log_like = update_h(model, tree, state.work, plan.h_prior, state.log_like[0], rng)
+        state.log_like[0] = log_like
+        if has_noise(model.family):
+            state.proposals.scan.tables.sigma[0] = np.nan  # its tables were for another h
+    if model.family == LABELS:
+        log_like = refresh_probabilities(model, tree, state.work, state.log_like[0], rng)
+        state.log_like[0] = log_like
 
 
 @kernel
@@ -51,6 +102,9 @@ def one_iteration(state, plan, calls, phase, rng):
         copy_tree(proposal, tree)
         state.log_like[0] = log_like
     if not plan.prior_moves:
+        return info, step
+    if model.family == LABELS:
+        jump_with_probabilities(state, plan, jump, phase, rng)
         return info, step
     before = log_posterior(model, proposal, log_like)
     move, log_q = jump(model, proposal, plan.probs[phase], rng)
@@ -76,20 +130,26 @@ def one_iteration(state, plan, calls, phase, rng):
 def begin(state, rng):
     """The first tree of a chain."""
     draw_small_tree(state.model.prior, state.model.leaf_prior, state.tree, rng)
-    state.log_like[0] = likelihood(state.model, state.tree, state.work)
+    if state.model.family == LABELS:
+        state.log_like[0] = start_probabilities(state.model, state.tree, state.work, rng)
+    else:
+        state.log_like[0] = likelihood(state.model, state.tree, state.work)
 
 
 @kernel
-def record_draw(state, block, info, step, rng):
-    """Write the tree and what NUTS did; returns the row of its scalars."""
+def record_draw(state, plan, block, info, step, rng):
+    """Write the tree, a learned h, and what NUTS did."""
     row = record_tree(state.model, state.tree, state.work, block, rng)
     scalars = block.scalars
+    if plan.h_prior.learned:
+        for f in range(block.h.shape[1]):
+            block.h[row, f] = state.model.h[f]
+        scalars[row, LOG_POSTERIOR] += log_prior_of_h(state.model, plan.h_prior)
     scalars[row, DIVERGENT] = 1.0 if info.divergent else 0.0
     scalars[row, NUTS_DEPTH] = info.depth
     scalars[row, STEP_SIZE] = step
     scalars[row, ACCEPT_STAT] = info.accept_stat
     scalars[row, N_GRADIENTS] = info.n_gradients
-    return row
 
 
 @kernel
@@ -104,16 +164,18 @@ def advance(state, plan, calls, block, n, rng):
         if phase == SAMPLING and plan.keep and is_full(block, model.prior.max_leaves):
             return done
         if not plan.adapt_each:
-            if set_h(model, plan.h_warmup[t] if phase == WARMUP else plan.h_final):
+            h = plan.h_warmup[t] if phase == WARMUP else plan.h_final
+            if not plan.h_prior.learned and set_h(model, h):
                 state.log_like[0] = likelihood(model, state.tree, state.work)
             if t == plan.n_warmup:
                 freeze(state.tuning)
         info, step = one_iteration(state, plan, calls, phase, rng)
+        update_the_rest(state, plan, calls, rng)
         if phase == WARMUP:
             if plan.window_end[t]:
                 end_window(state.tuning)
         elif plan.keep:
-            record_draw(state, block, info, step, rng)
+            record_draw(state, plan, block, info, step, rng)
         state.iteration[0] = t + 1
     return n
 

@@ -77,7 +77,7 @@ def adjoint_means(tree, work, n_leaf, residual, adjoint, n):
 
 @kernel
 def finish_means(data, tree, work, n_leaf, squares, with_gradient):
-    n = data.n_rows
+    n = data.mass
     sigma = tree.sigma[0]
     precision = 1.0 / (sigma * sigma)
     if with_gradient:

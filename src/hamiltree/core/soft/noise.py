@@ -16,8 +16,8 @@ from ..densities import log_inverse_gamma, log_power_of_normal
 from ..sampling import tempered
 from ..tree.nodes import n_leaves
 from .collapsed import log_marginal
-from .data import COLLAPSED, MEANS
-from .target import VALUE, evaluate
+from .data import COLLAPSED, MEANS, VALUE
+from .target import evaluate
 
 WIDTH = 1.0
 """First width of the slice, in log sigma; doubled in steps to either side where it is too small."""
@@ -28,7 +28,7 @@ STEPS = 100
 def log_density_of_noise(model, work, leaves, yy, log_sigma):
     """Log posterior density of log sigma given the routing, and the log-likelihood there."""
     prior = model.leaf_prior
-    sigma, n, power = math.exp(log_sigma), model.data.n_rows, model.power[0]
+    sigma, n, power = math.exp(log_sigma), model.data.mass, model.power[0]
     inside = model.family == MEANS and power > 0.0  # see ``target.integrate_means``
     noise = sigma / math.sqrt(power) if inside else sigma
     log_like, _ = log_marginal(prior, work, n, leaves, yy, noise)

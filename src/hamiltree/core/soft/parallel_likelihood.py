@@ -14,7 +14,8 @@ from ..backend.row_threads import PartsRunner
 from ..backend.units import unit
 from ..tree.nodes import copy_tree
 from .classes import finish_classes, gradient_from_pairs
-from .data import CLASSES, PASS_TASK, Data, Work
+from .data import CLASSES, GRADIENT, LABELS, PASS_TASK, Data, Work
+from .labels import labels_through_block, put_probabilities
 from .likelihoods import (
     LIKELIHOOD,
     Way,
@@ -27,7 +28,7 @@ from .likelihoods import (
 )
 from .means import put_means
 
-FAMILY, N_LEAF, N_PAIRS, PASSES, THROUGH_SPLITS, WITH_GRADIENT, FIRST = range(7)
+FAMILY, N_LEAF, N_PAIRS, PASSES, THROUGH_SPLITS, WITH_GRADIENT, FIRST, WHAT = range(8)
 """Places in ``Work.task``."""
 
 
@@ -55,6 +56,8 @@ def pass_over_parts(data, h, work, first_part, stop_part, who):
         for b in range(part * n_blocks // parts, (part + 1) * n_blocks // parts):
             if family == CLASSES:
                 classes_through_block(data, h, tree, work, way, b, first)
+            elif family == LABELS:
+                squares += labels_through_block(data, h, tree, work, way, b, task[WHAT], first)
             else:
                 squares += numbers_through_block(family, data, h, tree, work, way, b, first)
         if first:
@@ -63,7 +66,7 @@ def pass_over_parts(data, h, work, first_part, stop_part, who):
 
 @kernel
 def add_sums(family, tree, work, way):
-    """Of all parts, in order; returns the sum of squares."""
+    """Of all parts, in order; returns the sum of squares, or of logarithms."""
     counts, all_sums, d_value = work.counts, work.sums, work.d_value
     n_sums = count_sums(family, work, way)
     squares = 0.0
@@ -91,16 +94,18 @@ def add_derivatives(tree, work):
 
 
 @kernel
-def parallel_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
-    """``class_likelihood`` or ``number_likelihood``, part by part."""
+def parallel_likelihood(family, data, leaf_prior, h, p, tree, work, what, routed):
+    """``class_likelihood``, ``number_likelihood`` or ``label_likelihood``, part by part."""
+    with_gradient = what == GRADIENT
     way = way_of(family, data, h, tree, work, with_gradient, False)
     clear_sums(family, tree, work, way)
     put_means(family, tree, work, way.n_leaf)
+    put_probabilities(family, p, work, way.n_leaf)
     copy_tree(tree, work.task_tree)
     task = work.task
     task[FAMILY], task[N_LEAF], task[N_PAIRS] = family, way.n_leaf, way.n_pairs
     task[PASSES], task[THROUGH_SPLITS] = way.passes, 1 if way.through_splits else 0
-    task[WITH_GRADIENT] = 1 if with_gradient else 0
+    task[WITH_GRADIENT], task[WHAT] = 1 if with_gradient else 0, what
     total = 0.0
     for this in range(way.passes):
         task[FIRST] = 1 if this == 0 else 0
@@ -111,6 +116,8 @@ def parallel_likelihood(family, data, leaf_prior, h, tree, work, with_gradient):
                 total = finish_classes(leaf_prior, work, way.n_leaf, with_gradient)
                 if way.n_pairs > 0:
                     gradient_from_pairs(h, tree, work, way.n_leaf)
+            elif family == LABELS:
+                total = squares
             else:
                 total = finish_numbers(family, data, leaf_prior, h, tree, work, way, squares)
         if way.through_splits and way.n_pairs == 0 and this == way.passes - 1:

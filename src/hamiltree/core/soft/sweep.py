@@ -1,7 +1,8 @@
 """One sweep of informed moves over a soft tree, each accepted or refused on its own.
 
 Where leaf means are explicit, the moves see them integrated out, and a draw of all means given the
-tree ends the sweep: the pair leaves the joint posterior invariant.
+tree ends the sweep: the pair leaves the joint posterior invariant. Where leaf probabilities are,
+each move proposes them, too (``leaf_probabilities``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from ..scan.proposals import MODE_COLUMNS, MODE_PRIOR, Proposals
 from ..scan.scores import fill_known_tables
 from ..tree.nodes import Tree, copy_tree, n_leaves
 from .collapsed import draw_means
-from .data import CLASSES, COLLAPSED, MEANS, Work
+from .data import CLASSES, COLLAPSED, LABELS, MEANS, Work
+from .leaf_probabilities import propose_probabilities, take_probabilities, weigh_state
 from .noise import update_noise
 from .target import Model, likelihood, likelihood_as, log_posterior_as
 
@@ -34,7 +36,10 @@ SWEEP = function_type(
 @kernel
 def informed_sweep(model, propose, proposals, tree, new, work, moves, log_like, tally, rng):
     """Attempt these moves one by one, then update sigma; returns the log-likelihood."""
-    family = CLASSES if model.family == CLASSES else COLLAPSED
+    labelled = model.family == LABELS
+    family = CLASSES if model.family == CLASSES or labelled else COLLAPSED
+    if labelled:
+        log_like = weigh_state(model, tree, work, log_like)
     if model.family == MEANS:
         log_like = likelihood_as(model, family, tree, work)
     if family == COLLAPSED:
@@ -50,12 +55,19 @@ def informed_sweep(model, propose, proposals, tree, new, work, moves, log_like, 
         log_q = propose(proposals, tree, new, move, mode, rng)
         if log_q == -np.inf:
             continue
-        new_like = likelihood_as(model, family, new, work)
+        if labelled:
+            new_like = propose_probabilities(model, new, work, rng)
+        else:
+            new_like = likelihood_as(model, family, new, work)
         proposed = log_posterior_as(model, family, new, new_like)
         if accept(proposed - current + log_q, rng):
             copy_tree(new, tree)
             current, log_like = proposed, new_like
             tally[move, 0] += 1
+            if labelled:
+                take_probabilities(model, tree)
+    if labelled:
+        return model.leaves.log_likes[0]
     if family == COLLAPSED:
         log_like = update_noise(model, tree, work, rng)
     if model.family == MEANS:

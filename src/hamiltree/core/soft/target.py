@@ -1,9 +1,9 @@
 """The posterior of a tree of fixed shape as a density on the real line, for NUTS.
 
-The unconstrained vector: with soft splits, for each internal node in preorder its threshold and,
-for HMC-DFI, p - 1 coordinates of its weights; then, where means are explicit, the mean of each leaf
-in preorder; then log sigma for regression. Hard splits have no gradient in their rules: those are
-left to other kernels, and the vector starts with the means.
+The unconstrained vector: with soft splits, for each internal node in preorder its threshold, if its
+rule has one, and, for HMC-DFI, p - 1 coordinates of its weights; then, where means are explicit,
+the mean of each leaf in preorder; then log sigma for regression. Hard splits have no gradient in
+their rules: those are left to other kernels, and the vector starts with the means.
 
 Weights have the paper's stick-breaking coordinates, or, where the model has a ``centre``, log
 ratios, with the threshold counted from the projection of the centre: turning a split around the
@@ -24,9 +24,24 @@ from ..backend.records import RNG, STATE, Float1, Record, function_type
 from ..backend.units import unit
 from ..densities import log_inverse_gamma, log_normal, log_power_of_normal
 from ..sampling import tempered
+from ..tree.kinds import has_threshold
 from ..tree.nodes import Tree
 from ..tree.priors import TreePrior, log_prior, log_threshold, log_weights
-from .data import CLASSES, COLLAPSED, MEANS, Data, LeafPrior, Work
+from .data import (
+    CLASSES,
+    COLLAPSED,
+    GRADIENT,
+    LABELS,
+    MEANS,
+    VALUE,
+    Data,
+    LeafPrior,
+    LeafProbabilities,
+    Work,
+    has_noise,
+    make_leaf_probabilities,
+)
+from .labels import label_likelihood
 from .likelihoods import LIKELIHOOD, class_likelihood, number_likelihood
 from .nuts import INFO_TYPES, NutsInfo, NutsWork, first_step_size, nuts_transition
 from .parallel_likelihood import connect_parts, parallel_likelihood
@@ -41,18 +56,16 @@ from .transforms import (
     unit_interval,
 )
 
-VALUE, GRADIENT = np.bool_(False), np.bool_(True)
-"""What to evaluate. np.bool_: kernels would be compiled again for a literal."""
-
 
 class Model(Record):
     """All that defines the posterior. One a chain, because ``h`` moves during warm-up."""
 
     family: int
-    """CLASSES, MEANS or COLLAPSED."""
+    """CLASSES, LABELS, MEANS or COLLAPSED."""
     data: Data
     prior: TreePrior
     leaf_prior: LeafPrior
+    leaves: LeafProbabilities
     h: Annotated[Float1, STATE]
     """[p]; softness of a split on each feature; all 0, or none."""
     power: Annotated[Float1, STATE]
@@ -60,7 +73,8 @@ class Model(Record):
     centre: Float1
     """[p] for HMC-DFI in log ratios, inside (0, 1); else [0]."""
     likelihood: Annotated[Any, LIKELIHOOD]
-    """``class_likelihood``, ``number_likelihood`` or, for large data, ``parallel_likelihood``."""
+    """``class_likelihood``, ``label_likelihood``, ``number_likelihood`` or, for large data,
+    ``parallel_likelihood``."""
 
 
 def make_model(
@@ -74,7 +88,6 @@ def make_model(
     work: Work,
 ) -> Model:
     large = len(work.d_sigma) > 1
-    small = class_likelihood if family == CLASSES else number_likelihood
     if large:
         connect_parts(data, h, work)
     return Model(
@@ -82,18 +95,33 @@ def make_model(
         data=data,
         prior=prior,
         leaf_prior=leaf_prior,
+        leaves=make_leaf_probabilities(leaf_prior, len(work.leaf)),
         h=h,
         power=np.array([power]),
         centre=centre,
-        likelihood=parallel_likelihood if large else small,
+        likelihood=parallel_likelihood if large else likelihood_of(family),
     )
 
 
+def likelihood_of(family: int) -> Any:
+    """The kernel of a family, for data that are not large."""
+    if family == CLASSES:
+        return class_likelihood
+    return label_likelihood if family == LABELS else number_likelihood
+
+
 @kernel
-def evaluate(model, family, tree, work, with_gradient):
+def evaluate(model, family, tree, work, what):
     """The log-likelihood as that of a family: the model's, or COLLAPSED in the place of MEANS."""
-    likelihood = model.likelihood
-    return likelihood(family, model.data, model.leaf_prior, model.h, tree, work, with_gradient)
+    likelihood, p = model.likelihood, model.leaves.p
+    return likelihood(family, model.data, model.leaf_prior, model.h, p, tree, work, what, False)
+
+
+@kernel
+def evaluate_at(model, p, tree, work, what, routed):
+    """The log-likelihood of LABELS, or rows instead, with other leaf probabilities."""
+    likelihood, family = model.likelihood, model.family
+    return likelihood(family, model.data, model.leaf_prior, model.h, p, tree, work, what, routed)
 
 
 @kernel
@@ -107,7 +135,7 @@ def integrate_means(model, tree, work):
     tree.sigma[0] = sigma / math.sqrt(power)
     log_like = evaluate(model, COLLAPSED, tree, work, VALUE)
     tree.sigma[0] = sigma
-    return log_like + log_power_of_normal(model.data.n_rows, sigma, power)
+    return log_like + log_power_of_normal(model.data.mass, sigma, power)
 
 
 @kernel
@@ -131,7 +159,11 @@ def likelihood(model, tree, work):
 
 @kernel
 def log_posterior_as(model, family, tree, log_like):
-    """Unnormalised, with leaf means only where the family has them explicitly."""
+    """Unnormalised, with leaf means only where the family has them explicitly.
+
+    As another family than the model's ``log_like`` has the power inside: with leaf means integrated
+    out, or the w of ``leaf_probabilities``. As LABELS it is that given the leaf probabilities.
+    """
     total = log_prior(family == MEANS, model.prior, model.leaf_prior, tree)
     if family != model.family:
         return total + log_like
@@ -152,6 +184,14 @@ def rule_width(model, tree):
 
 
 @kernel
+def moves_in(model, tree, i):
+    """Whether an internal node has coordinates; sets of levels and "is missing" have none."""
+    return tree.weights.shape[1] > 0 or has_threshold(
+        model.prior.kinds, tree.feature[i], tree.threshold[i]
+    )
+
+
+@kernel
 def projected_centre(model, tree, i):
     total = 0.0
     for f in range(model.centre.shape[0]):
@@ -162,10 +202,15 @@ def projected_centre(model, tree, i):
 @kernel
 def dimension(model, tree):
     leaves = (tree.n_nodes[0] + 1) // 2
-    total = rule_width(model, tree) * (leaves - 1)
+    splits = leaves - 1
+    if model.prior.kinds.special:
+        splits = 0
+        for i in range(tree.n_nodes[0]):
+            splits += 1 if tree.size[i] > 1 and moves_in(model, tree, i) else 0
+    total = rule_width(model, tree) * splits
     if model.family == MEANS:
         total += leaves
-    if model.family != CLASSES:
+    if has_noise(model.family):
         total += 1
     return total
 
@@ -176,7 +221,7 @@ def unconstrain(model, tree, u):
     at = 0
     if model.h[0] > 0.0:
         for i in range(tree.n_nodes[0]):
-            if tree.size[i] > 1:
+            if tree.size[i] > 1 and moves_in(model, tree, i):
                 u[at] = logit(tree.threshold[i])
                 at += 1
                 p = tree.weights.shape[1]
@@ -192,7 +237,7 @@ def unconstrain(model, tree, u):
             if tree.size[i] == 1:
                 u[at] = tree.value[i]
                 at += 1
-    if model.family != CLASSES:
+    if has_noise(model.family):
         u[at] = math.log(tree.sigma[0])
         at += 1
     return at
@@ -205,7 +250,7 @@ def constrain(model, u, tree):
     total = 0.0
     if model.h[0] > 0.0:
         for i in range(tree.n_nodes[0]):
-            if tree.size[i] > 1:
+            if tree.size[i] > 1 and moves_in(model, tree, i):
                 place = u[at]
                 at += 1
                 p = tree.weights.shape[1]
@@ -227,7 +272,7 @@ def constrain(model, u, tree):
                 tree.value[i] = u[at]
                 total += log_normal(u[at], model.leaf_prior.mu_mean, model.leaf_prior.mu_sd)
                 at += 1
-    if model.family != CLASSES:
+    if has_noise(model.family):
         # beyond e^+-300 the noise is 0 or infinite to the likelihood; the clamp keeps it finite
         tree.sigma[0] = math.exp(min(max(u[at], -300.0), 300.0))
         total += u[at]
@@ -245,7 +290,7 @@ def gradient_to_unconstrained(model, u, tree, work, grad):
     at = 0
     if model.h[0] > 0.0:
         for i in range(tree.n_nodes[0]):
-            if tree.size[i] > 1:
+            if tree.size[i] > 1 and moves_in(model, tree, i):
                 tau = tree.threshold[i]
                 slope = tau * (1.0 - tau)
                 grad[at] = (
@@ -279,7 +324,7 @@ def gradient_to_unconstrained(model, u, tree, work, grad):
                 shift = (tree.value[i] - leaf_prior.mu_mean) / (leaf_prior.mu_sd**2)
                 grad[at] = power * work.d_value[0, i] - shift
                 at += 1
-    if model.family != CLASSES:
+    if has_noise(model.family):
         sigma = tree.sigma[0]
         grad[at] = (
             power * work.d_sigma[0] * sigma

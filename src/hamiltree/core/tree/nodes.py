@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..backend.jit import inlined, kernel
-from ..backend.records import Float1, Float2, Int1, Record
+from ..backend.records import Float1, Float2, Int1, Record, Word1
 
 
 class Tree(Record, role="state"):
@@ -27,7 +27,9 @@ class Tree(Record, role="state"):
     feature: Int1
     """[capacity]; the column an internal node splits on (HMC-DF), -1 elsewhere."""
     threshold: Float1
-    """[capacity]; in (0, 1) at internal nodes."""
+    """[capacity]; in (0, 1) at internal nodes, or infinite for the rule "is missing"."""
+    levels: Word1
+    """[capacity]; what goes right beside larger numbers, see ``kinds``."""
     weights: Float2
     """[capacity, p] for HMC-DFI, a point of the simplex at internal nodes; [capacity, 0] else."""
     value: Float1
@@ -46,6 +48,7 @@ def empty_tree(max_leaves: int, n_weights: int) -> Tree:
         depth=np.zeros(capacity, np.int64),
         feature=np.full(capacity, -1, np.int64),
         threshold=np.zeros(capacity),
+        levels=np.zeros(capacity, np.uint64),
         weights=np.zeros((capacity, n_weights)),
         value=np.zeros(capacity),
         sigma=np.ones(1),
@@ -136,6 +139,8 @@ def nth_kind(tree, kind, k):
 def same_rule(tree, i, j):
     if tree.feature[i] != tree.feature[j] or tree.threshold[i] != tree.threshold[j]:
         return False
+    if tree.levels[i] != tree.levels[j]:
+        return False
     for f in range(tree.weights.shape[1]):  # noqa: SIM110 (no generators in compiled code)
         if tree.weights[i, f] != tree.weights[j, f]:
             return False
@@ -159,6 +164,7 @@ def copy_nodes(source, start, target, at, count):
     size, new_size = source.size, target.size
     feature, new_feature = source.feature, target.feature
     threshold, new_threshold = source.threshold, target.threshold
+    levels, new_levels = source.levels, target.levels
     value, new_value = source.value, target.value
     weights, new_weights = source.weights, target.weights
     for k in range(count):
@@ -168,6 +174,7 @@ def copy_nodes(source, start, target, at, count):
         new_size[j] = size[i]
         new_feature[j] = feature[i]
         new_threshold[j] = threshold[i]
+        new_levels[j] = levels[i]
         new_value[j] = value[i]
         for f in range(weights.shape[1]):
             new_weights[j, f] = weights[i, f]
@@ -177,6 +184,7 @@ def copy_nodes(source, start, target, at, count):
 def copy_rule(source, i, target, j):
     target.feature[j] = source.feature[i]
     target.threshold[j] = source.threshold[i]
+    target.levels[j] = source.levels[i]
     for f in range(source.weights.shape[1]):
         target.weights[j, f] = source.weights[i, f]
 

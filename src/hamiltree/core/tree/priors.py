@@ -12,6 +12,14 @@ import numpy as np
 from ..backend.jit import kernel
 from ..backend.records import Float1, Record
 from ..densities import log_beta, log_inverse_gamma, log_normal, log_symmetric_dirichlet
+from .kinds import (
+    NO_LEVELS,
+    Kinds,
+    draw_special_rule,
+    is_special,
+    log_special_rule,
+    plain_kinds,
+)
 from .nodes import grow
 
 LARGEST_SPLIT_PROBABILITY = 1.0 - 1e-6
@@ -34,6 +42,8 @@ class TreePrior(Record):
     """[p]; running sum of the probabilities, the last exactly 1."""
     weight_prior: float
     """Dirichlet concentration of the weights (HMC-DFI)."""
+    kinds: Kinds
+    """Of the columns."""
 
 
 def make_tree_prior(
@@ -46,6 +56,7 @@ def make_tree_prior(
     tau_prior: tuple[float, float],
     feature_prior: tuple[float, ...] | None,
     weight_prior: float,
+    kinds: Kinds | None = None,
 ) -> TreePrior:
     mass = np.ones(n_features) if feature_prior is None else np.asarray(feature_prior, np.float64)
     if mass.shape != (n_features,):
@@ -65,6 +76,7 @@ def make_tree_prior(
         log_feature=np.log(probability),
         cumulative_feature=cumulative,
         weight_prior=float(weight_prior),
+        kinds=plain_kinds(n_features) if kinds is None else kinds,
     )
 
 
@@ -103,12 +115,21 @@ def log_weights(prior, weights):
 
 
 @kernel
+def log_in_column(prior, f, threshold):
+    """Log density of a rule given its column; that of a set of levels does not depend on it."""
+    if not is_special(prior.kinds, f):
+        return log_threshold(prior, threshold)
+    density = 0.0 if math.isinf(threshold) else log_threshold(prior, threshold)
+    return log_special_rule(prior.kinds, f, threshold, density)
+
+
+@kernel
 def log_rule(prior, tree, i):
-    """Log density of node i's rule: its feature or weights, and its threshold."""
-    total = log_threshold(prior, tree.threshold[i])
+    """Log density of node i's rule: its feature or weights, and the rest of it."""
     if tree.weights.shape[1] > 0:
-        return total + log_weights(prior, tree.weights[i])
-    return total + prior.log_feature[tree.feature[i]]
+        return log_threshold(prior, tree.threshold[i]) + log_weights(prior, tree.weights[i])
+    f = tree.feature[i]
+    return log_in_column(prior, f, tree.threshold[i]) + prior.log_feature[f]
 
 
 @kernel
@@ -141,6 +162,7 @@ def draw_rule(prior, tree, i, rng):
     tau = rng.random() if a == 1.0 and b == 1.0 else rng.beta(a, b)
     # The open interval: the transforms need it, and 0 and 1 have no mass to lose.
     tree.threshold[i] = min(max(tau, 1e-15), 1.0 - 1e-15)
+    tree.levels[i] = NO_LEVELS
     p = tree.weights.shape[1]
     if p > 0:
         total = 0.0
@@ -152,7 +174,12 @@ def draw_rule(prior, tree, i, rng):
             tree.weights[i, f] /= total
         tree.feature[i] = -1
     else:
-        tree.feature[i] = draw_feature(prior, rng)
+        f = draw_feature(prior, rng)
+        tree.feature[i] = f
+        if is_special(prior.kinds, f):
+            tree.threshold[i], tree.levels[i] = draw_special_rule(
+                prior.kinds, f, tree.threshold[i], rng
+            )
 
 
 @kernel

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..backend.jit import kernel
-from ..backend.records import Float1, Float2, Int1, Record, Short1
+from ..backend.records import Float1, Float2, Int1, Record, Short1, Word1
 from .nodes import n_leaves, tree_depth
 
 TREES, NODES, SPLITS, LEAVES = 0, 1, 2, 3
@@ -46,6 +47,7 @@ class Block(Record, role="scratch"):
     feature: Short1
     """[splits]"""
     threshold: Float1
+    levels: Word1
     weights: Float2
     """[splits, p or 0]"""
     leaf: Float2
@@ -65,6 +67,7 @@ def make_block(max_leaves: int, n_weights: int, n_values: int, n_softness: int =
         size=np.zeros(2 * leaves, np.int32),
         feature=np.zeros(leaves, np.int32),
         threshold=np.zeros(leaves),
+        levels=np.zeros(leaves, np.uint64),
         weights=np.zeros((leaves, n_weights)),
         leaf=np.zeros((leaves, n_values)),
         scalars=np.zeros((256, len(SCALARS))),
@@ -80,10 +83,13 @@ class Piece(NamedTuple):
     size: NDArray[np.int32]
     feature: NDArray[np.int32]
     threshold: NDArray[np.float64]
+    levels: NDArray[np.uint64]
     weights: NDArray[np.float64]
     leaf: NDArray[np.float64]
     scalars: NDArray[np.float64]
     h: NDArray[np.float64]
+    rungs: NDArray[np.float64]
+    """[trees, rungs]; log-likelihood of every replica of the chain; [trees, 0] without any."""
 
 
 def drain(block: Block) -> Piece:
@@ -95,13 +101,24 @@ def drain(block: Block) -> Piece:
         size=block.size[:nodes].copy(),
         feature=block.feature[:splits].copy(),
         threshold=block.threshold[:splits].copy(),
+        levels=block.levels[:splits].copy(),
         weights=block.weights[:splits].copy(),
         leaf=block.leaf[:leaves].copy(),
         scalars=block.scalars[:trees].copy(),
         h=block.h[:trees].copy(),
+        rungs=np.zeros((trees, 0)),
     )
     block.filled[:] = 0
     return kept
+
+
+def joined(pieces: Sequence[Piece]) -> Piece:
+    """All draws of a chain in one piece."""
+    if len(pieces) == 1:
+        return pieces[0]
+    named = zip(Piece._fields, zip(*pieces, strict=True), strict=True)
+    whole = {name: np.concatenate(arrays) for name, arrays in named if name != "filled"}
+    return Piece(filled=np.sum([piece.filled for piece in pieces], axis=0), **whole)
 
 
 @kernel
@@ -123,6 +140,7 @@ def write_shape(tree, block):
         if tree.size[i] > 1:
             block.feature[split] = tree.feature[i]
             block.threshold[split] = tree.threshold[i]
+            block.levels[split] = tree.levels[i]
             for f in range(tree.weights.shape[1]):
                 block.weights[split, f] = tree.weights[i, f]
             split += 1

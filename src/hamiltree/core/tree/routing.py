@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..backend.jit import inlined, kernel, never_inline, row_kernel
+from .kinds import MISSING_BELOW, NO_LEVELS, is_special
 
 BLOCK = 256
 """Most rows of a block: the vectors of 9 nodes then fit the second-level cache easily."""
@@ -80,6 +81,38 @@ def split_hard(x, f, start, threshold, rows, here, psi, left, right, n):
     first = np.uint64(start)
     for r in range((n >> 3) << 3):
         go_right = 1.0 if x[f, first + np.uint64(r)] > threshold else 0.0
+        to_right = rows[here, r] * go_right
+        rows[psi, r] = go_right
+        rows[left, r] = rows[here, r] - to_right
+        rows[right, r] = to_right
+
+
+@row_kernel
+def split_levels(x, f, start, levels, rows, here, psi, left, right, n):
+    """A category: the levels of a set go right."""
+    never_inline()
+    first = np.uint64(start)
+    for r in range((n >> 3) << 3):
+        level = np.uint64(x[f, first + np.uint64(r)])
+        go_right = np.float64((levels >> level) & np.uint64(1))
+        to_right = rows[here, r] * go_right
+        rows[psi, r] = go_right
+        rows[left, r] = rows[here, r] - to_right
+        rows[right, r] = to_right
+
+
+@row_kernel
+def split_with_missing(x, f, start, threshold, scale, side, rows, here, psi, left, right, n):
+    """Numbers by a threshold, hard where the scale is 0, and missing cells to one side."""
+    never_inline()
+    first = np.uint64(start)
+    for r in range((n >> 3) << 3):
+        value = x[f, first + np.uint64(r)]
+        if scale > 0.0:
+            go_right = sigmoid((value - threshold) * scale)
+        else:
+            go_right = 1.0 if value > threshold else 0.0
+        go_right = side if value < MISSING_BELOW else go_right
         to_right = rows[here, r] * go_right
         rows[psi, r] = go_right
         rows[left, r] = rows[here, r] - to_right
@@ -229,11 +262,26 @@ def merge_adjoint(rows, psi, reach, left, right, adjoint, slope, n):
 
 
 @kernel
-def reach_root(rows, root, real, n):
-    """All real rows of a block reach the root; the padding behind them does not."""
+def reach_root(data, rows, root, start, real, n):
+    """All real rows of a block reach the root, as often as their weights say; padding does not."""
+    if data.root.shape[1] > 0:
+        fill_from(rows, root, data.root, 0, start, n)
+        return
     fill(rows, root, 1.0, n)
     for r in range(real, n):
         rows[root, r] = 0.0
+
+
+@kernel
+def split_special(kinds, x, f, column, start, h, tree, i, rows, here, psi, left, right, n):
+    """Send the rows of a node on whose column is special; ``column`` of ``x`` has its cells."""
+    if kinds.levels[f] > 0:
+        split_levels(x, column, start, tree.levels[i], rows, here, psi, left, right, n)
+        return
+    scale = 1.0 / h[f] if h[f] > 0.0 else 0.0
+    side = 0.0 if tree.levels[i] == NO_LEVELS else 1.0
+    threshold = tree.threshold[i]
+    split_with_missing(x, column, start, threshold, scale, side, rows, here, psi, left, right, n)
 
 
 @kernel
@@ -242,7 +290,7 @@ def route_block(data, h, tree, start, n, rows, reach, psi, projection):
 
     Node i's vectors are ``reach + i`` and ``psi + i``; ``projection`` is scratch.
     """
-    columns, singles = data.columns, data.singles
+    columns, singles, kinds = data.columns, data.singles, data.kinds
     oblique, single = tree.weights.shape[1] > 0, data.columns.shape[1] == 0
     p = h.shape[0]
     for i in range(tree.n_nodes[0]):
@@ -250,6 +298,19 @@ def route_block(data, h, tree, start, n, rows, reach, psi, projection):
             continue
         threshold = tree.threshold[i]
         left, right = reach + i + 1, reach + i + 1 + tree.size[i + 1]
+        f = tree.feature[i]
+        if not oblique and is_special(kinds, f):
+            here, own = reach + i, psi + i
+            if single:
+                fill_from(rows, projection, singles, f, start, n)
+                split_special(
+                    kinds, rows, f, projection, 0, h, tree, i, rows, here, own, left, right, n
+                )
+            else:
+                split_special(
+                    kinds, columns, f, f, start, h, tree, i, rows, here, own, left, right, n
+                )
+            continue
         if oblique or single:
             softness = h[0] if oblique else h[tree.feature[i]]
             if oblique:
@@ -269,7 +330,6 @@ def route_block(data, h, tree, start, n, rows, reach, psi, projection):
             else:
                 split_hard(rows, projection, 0, threshold, rows, reach + i, psi + i, left, right, n)
             continue
-        f = tree.feature[i]
         if h[f] > 0.0:
             scale = 1.0 / h[f]
             split_soft(

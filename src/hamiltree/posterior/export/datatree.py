@@ -53,6 +53,17 @@ def to_datatree(posterior: Posterior, *, pointwise: bool) -> xarray.DataTree:
     return tree
 
 
+def likelihood_tree(posterior: Posterior) -> xarray.DataTree:
+    """The groups that ArviZ's ``loo`` reads, and no other."""
+    weighted = posterior.weighted
+    trees = posterior.equally_weighted() if weighted else posterior
+    groups = {
+        "posterior": _quantities(posterior, trees, weighted),
+        "log_likelihood": _log_likelihood(posterior, trees),
+    }
+    return xarray.DataTree.from_dict(groups)
+
+
 def _coordinates(trees: Posterior) -> dict[str, Any]:
     return {"chain": np.arange(trees.n_chains), "draw": np.arange(trees.n_draws)}
 
@@ -96,15 +107,15 @@ def _about_rows(
     classes = posterior.preprocessing.classes
     row = np.arange(len(training.y))
     observed = xarray.Dataset({"y": ("row", training.y)}, {"row": row})
+    if training.weights is not None:
+        observed["weight"] = ("row", training.weights)
     if classes is not None:
         observed["y"].attrs["classes"] = [str(label) for label in classes]
     groups = {"observed_data": observed}
     if not pointwise:
         return groups
-    y = training.y if classes is None else classes[training.y]
     coordinates = {**_coordinates(trees), "row": row}
-    likelihood = trees.pointwise_log_likelihood(training.X, y, SEED)
-    groups["log_likelihood"] = xarray.Dataset({"y": ((*DRAW, "row"), likelihood)}, coordinates)
+    groups["log_likelihood"] = _log_likelihood(posterior, trees)
     new = trees.sample_predictive(training.X, SEED)
     if classes is not None:
         new = np.searchsorted(classes, new)
@@ -112,6 +123,15 @@ def _about_rows(
     predictive["y"].attrs = dict(observed["y"].attrs)
     groups["posterior_predictive"] = predictive
     return groups
+
+
+def _log_likelihood(posterior: Posterior, trees: Posterior) -> xarray.Dataset:
+    """Of each training row, given a draw."""
+    training, classes = posterior.data("the log-likelihood"), posterior.preprocessing.classes
+    y = training.y if classes is None else classes[training.y]
+    values = trees.pointwise_log_likelihood(training.X, y, SEED)
+    coordinates = {**_coordinates(trees), "row": np.arange(len(training.y))}
+    return xarray.Dataset({"y": ((*DRAW, "row"), values)}, coordinates)
 
 
 def _flat_trees(trees: Posterior) -> xarray.Dataset:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..tree_text import leaf_text, rule_text
+from ..tree_text import branch_words, leaf_text, rule_text
 
 if TYPE_CHECKING:
     from ..tree import Tree
@@ -18,6 +18,7 @@ def tree_dot(tree: Tree) -> str:
         '  edge [fontname="Helvetica", fontsize=10];',
     ]
     names = iter(range(2 * tree.n_leaves))
+    words = branch_words(tree.preprocessing)
 
     def add(node: dict[str, Any]) -> int:
         name = next(names)
@@ -29,8 +30,8 @@ def tree_dot(tree: Tree) -> str:
         if node["certainty"] is not None:
             text += f"\n{node['certainty']:.0%} of trees"
         lines.append(f"  n{name} [label={_quoted(text)}];")
-        for side in ("yes", "no"):
-            lines.append(f"  n{name} -> n{add(node[side])} [label={side}];")
+        for side, word in zip(("yes", "no"), words, strict=True):
+            lines.append(f"  n{name} -> n{add(node[side])} [label={word}];")
         return name
 
     add(tree.to_dict())

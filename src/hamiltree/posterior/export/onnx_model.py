@@ -86,6 +86,8 @@ def to_onnx(posterior: Posterior, *, hard: bool) -> Any:
 
 def _check(posterior: Posterior, hard: bool) -> None:
     draws = posterior.draws
+    if posterior.preprocessing.indicator is not None or posterior.preprocessing.kinds is not None:
+        raise ValueError("export to ONNX does not support categories and missing cells yet")
     if draws.split_weights.shape[1]:
         raise ValueError(
             "splits of hmc-dfi weigh all features, and ONNX trees look at one: "

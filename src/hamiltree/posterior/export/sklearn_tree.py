@@ -36,6 +36,16 @@ def sklearn_tree(tree: Tree, *, hard: bool) -> DecisionTreeClassifier | Decision
             "this tree has soft splits, which scikit-learn does not have: pass hard=True to send "
             "every row to the likelier side of each split"
         )
+    if tree.kinds is not None and any(tree.kinds[f] != 0 for f in tree.feature):
+        raise ValueError(
+            "scikit-learn's trees have no splits on categories and on missing cells, which this "
+            "tree has: to_dict and to_text have all of it"
+        )
+    if tree.preprocessing.indicator is not None:
+        raise ValueError(
+            "scikit-learn's trees take the columns of X, and this tree splits on levels of "
+            "categories, as columns of 0 and 1: to_dict and to_text have all of it"
+        )
     if tree.training is None:
         raise ValueError(
             "the training data were left out of this posterior, and scikit-learn's tree needs "
@@ -87,17 +97,18 @@ def _nodes(tree: Tree, training: TrainingData, dtype: Any) -> tuple[NDArray[Any]
         values = training.X[:, nodes["feature"][i]].astype(np.float32).astype(np.float64)
         nodes["threshold"][i] = _separating(threshold, values[rows[left]], values[rows[right]])
         split += 1
-    nodes["weighted_n_node_samples"] = nodes["n_node_samples"]
+    weights = training.row_weights
+    nodes["weighted_n_node_samples"] = [weights[r].sum() for r in rows]
     # A node above predicts what its leaves do on average over its training rows.
     is_leaf = tree.size == 1
-    weight = np.maximum(nodes["n_node_samples"][is_leaf].astype(np.float64), 1e-9)
+    weight = np.maximum(nodes["weighted_n_node_samples"][is_leaf], 1e-9)
     leaf_values = tree.values.reshape(tree.n_leaves, -1)
     total = soft_rows(tree.size, weight)
     values = np.stack(
         [soft_rows(tree.size, weight * column) / total for column in leaf_values.T], axis=1
     )
     values[is_leaf] = leaf_values
-    nodes["impurity"] = [_impurity(training.y[r], tree.n_classes) for r in rows]
+    nodes["impurity"] = [_impurity(training.y[r], weights[r], tree.n_classes) for r in rows]
     return nodes, np.ascontiguousarray(values[:, None, :]), int(depths.max())
 
 
@@ -121,11 +132,11 @@ def _separating(threshold: float, left: FloatArray, right: FloatArray) -> float:
     return float(low if np.isinf(high) else (low + high) / 2)
 
 
-def _impurity(y: NDArray[Any], n_classes: int) -> float:
+def _impurity(y: NDArray[Any], weights: FloatArray, n_classes: int) -> float:
     """Gini index or variance of the rows at a node, as scikit-learn's own trees have."""
     if len(y) == 0:
         return 0.0
     if n_classes:
-        shares = np.bincount(y, minlength=n_classes) / len(y)
+        shares = np.bincount(y, weights, minlength=n_classes) / weights.sum()
         return float(1 - np.sum(shares**2))
-    return float(np.var(y))
+    return float(np.average((y - np.average(y, weights=weights)) ** 2, weights=weights))

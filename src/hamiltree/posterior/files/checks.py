@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.tree.kinds import coded_kinds
 from ...inputs.preprocess import Preprocessing
 from ...methods import METHODS
 from ...methods.base import H_WORDS, SHARED, Configuration
@@ -30,15 +31,30 @@ def check_preprocessing(preprocessing: Preprocessing) -> None:
     names, used = preprocessing.feature_names, preprocessing.used
     require(all(isinstance(name, str) for name in names), "a feature name is not text")
     require(
-        bool((np.diff(used) > 0).all() and (used >= 0).all() and (used < len(names)).all()),
+        bool((np.diff(used) > 0).all() and (used >= 0).all() and (used < len(names)).all())
+        if preprocessing.indicator is None
+        else bool((np.diff(used) >= 0).all() and (used >= 0).all() and (used < len(names)).all()),
         "used does not number the columns",
     )
+    _check_expansion(preprocessing)
     require(
         bool(np.isfinite(preprocessing.minimum).all() and _positive(preprocessing.span)),
         "minimum and span do not describe ranges",
     )
     scale = np.array([preprocessing.y_sd])
     require(bool(np.isfinite(preprocessing.y_mean) and _positive(scale)), "y has no scale")
+
+
+def _check_expansion(preprocessing: Preprocessing) -> None:
+    """Columns of 0 and 1 that stand for levels."""
+    indicator, fill, columns = preprocessing.indicator, preprocessing.fill, preprocessing.columns
+    if indicator is None or fill is None:
+        return
+    require(bool(np.isfinite(fill).all()), "what stands for missing cells is not finite")
+    require(len(columns) == len(preprocessing.feature_names), "columns are not described")
+    most = np.array([columns[column].n_levels for column in preprocessing.used])
+    known = np.where(most > 0, (indicator >= 0) & (indicator < most), indicator == -1)
+    require(bool(known.all()), "an indicator has no level")
 
 
 def check_draws(draws: Draws, classification: bool, p: int) -> None:
@@ -75,7 +91,11 @@ def check_draws(draws: Draws, classification: bool, p: int) -> None:
             bool((draws.split_weights >= 0).all() and np.allclose(sums, 1)),
             "weights are no simplex",
         )
-    require(bool(np.isfinite(draws.threshold).all()), "a threshold is not finite")
+    plain = np.ones(len(draws.threshold), bool)
+    if draws.kinds is not None:
+        plain = draws.kinds[draws.feature] >= 0
+    require(bool(np.isfinite(draws.threshold[plain]).all()), "a threshold is not finite")
+    require(not np.isnan(draws.threshold).any(), "a threshold is not a number")
     require(bool(np.isfinite(draws.leaf).all()), "a leaf is not finite")
     if classification:
         require(bool((draws.leaf >= 0).all()), "a class count is negative")
@@ -106,6 +126,8 @@ def unpack_configuration(
         values = {name: v for name, v in values.items() if name in known or name in SHARED}
         values |= dict.fromkeys(set(cls.unused) & set(SHARED))
         values["class_mass"] = None  # the class_prior beside it was made from it
+    if n_classes and "likelihood" in known - set(values) and values.get("h") != "learn":
+        values["likelihood"] = "paper"  # the only one of a given h before there was a choice
     unknown = set(values) - known - set(SHARED)
     require(not unknown, f"it has parameters that this version does not know: {sorted(unknown)}")
     require(set(values) >= set(SHARED), "its configuration is incomplete")
@@ -166,17 +188,35 @@ def without_free_keys(provenance: Mapping[str, Any]) -> dict[str, Any]:
     return {"run": run, "table": table, "provenance": notes}
 
 
+def check_columns(draws: Draws, preprocessing: Preprocessing) -> None:
+    """What the kernels rely on of special columns, and that trees and columns agree."""
+    kinds = coded_kinds(preprocessing.kinds)
+    require(
+        not preprocessing.columns or len(preprocessing.columns) == len(preprocessing.feature_names),
+        "columns are not described",
+    )
+    require((kinds is None) == (draws.kinds is None), "kinds of columns do not match")
+    if kinds is None or draws.kinds is None or draws.levels is None:
+        return
+    require(bool((kinds == draws.kinds).all()), "kinds of columns do not match")
+    n_levels = kinds[draws.feature]
+    most = np.where(n_levels > 0, 2.0 ** np.maximum(n_levels, 0) - 1, n_levels < 0)
+    require(bool((draws.levels.astype(np.float64) <= most).all()), "a set has unknown levels")
+
+
 def unpack_training(
     arrays: Mapping[str, NDArray[Any]], classes: NDArray[Any] | None
 ) -> TrainingData:
     X, y = arrays["training_x"], arrays["training_y"]
-    require(bool(np.isfinite(X).all() and np.isfinite(y).all()), "training data are not finite")
+    require(bool(not np.isinf(X).any() and np.isfinite(y).all()), "training data are not finite")
+    weights = arrays["training_weights"] if len(arrays["training_weights"]) else None
+    require(weights is None or _positive(weights), "weights of training rows are not positive")
     if classes is None:
-        return TrainingData(X, y)
+        return TrainingData(X, y, weights)
     codes = y.astype(np.int64)
     known = (codes == y) & (codes >= 0) & (codes < len(classes))
     require(bool(known.all()), "training data have a class that does not exist")
-    return TrainingData(X, codes)
+    return TrainingData(X, codes, weights)
 
 
 def unpack_labels(stored: Mapping[str, Any] | None) -> NDArray[Any] | None:

@@ -3,7 +3,8 @@
 Layout: the arrays of ``Draws`` under their own names, those of ``Preprocessing`` beside them,
 the group "stats" for what the sampler recorded, and one JSON text, ``metadata``, for everything
 that is not a large array. Arrays without entries are left out. Nothing is compressed, so an array
-cannot claim to be larger than its file.
+cannot claim to be larger than its file. A fitted model is the same file: the parameters of its
+estimator stand under ``model`` in the metadata.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ...utils.json_text import plain
 from ..draws import STOPPED, Draws, RunInfo, TrainingData
 from .checks import (
     FileFormatError,
+    check_columns,
     check_draws,
     check_preprocessing,
     require,
@@ -37,14 +39,17 @@ from .checks import (
     unpack_training,
     without_free_keys,
 )
+from .columns import pack_columns, unpack_columns
+from .model_record import ModelRecord
 
 if TYPE_CHECKING:
     from ...inputs.encoding import TrainingTable
 
-FORMAT = 4
+FORMAT = 5
 """Raised by one whenever older versions of the library could not read the file. 2: h of each
 tree, where it was learned. 3: the method's own parameters instead of those of all methods. 4: the
-run and the table under keys of their own, no longer among the provenance."""
+run and the table under keys of their own, no longer among the provenance. 5: weights of rows,
+missing cells and categories."""
 
 ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "node_offset": (np.int64, ("bounds",)),
@@ -52,6 +57,10 @@ ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "feature": (np.int32, ("splits",)),
     "threshold": (np.float64, ("splits",)),
     "weights": (np.float64, ("splits", "rule_columns")),
+    "levels": (np.uint64, ("special_splits",)),
+    "kinds": (np.int64, ("special_columns",)),
+    "indicator": (np.int64, ("expanded_columns",)),
+    "fill": (np.float64, ("expanded_columns",)),
     "leaf": (np.float64, ("leaves", "outputs")),
     "h": (np.float64, ("columns",)),
     "n_leaves": (np.int64, ("chain", "draw")),
@@ -66,6 +75,7 @@ ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "monitor": (np.float64, ("chain", "draw", "points")),
     "training_x": (np.float64, ("rows", "inputs")),
     "training_y": (np.float64, ("rows",)),
+    "training_weights": (np.float64, ("weighted_rows",)),
 }
 """Type and dimensions of each array in the file; ``rule_columns`` is 0 but for HMC-DFI."""
 LEARNED: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
@@ -87,6 +97,7 @@ class Contents:
     training: TrainingData | None
     table: TrainingTable | None
     provenance: dict[str, Any]
+    model: ModelRecord | None
 
 
 def write(
@@ -99,6 +110,7 @@ def write(
     training: TrainingData | None,
     table: TrainingTable | None,
     provenance: Mapping[str, Any],
+    model: ModelRecord | None,
 ) -> None:
     """Write a file that ``read`` understands; an existing one is replaced at the very end."""
     target = check_writable(path, "the posterior")
@@ -109,6 +121,10 @@ def write(
             "softnesses": draws.h.shape[1] if draws.h_learned else 0,
             "points": 0 if monitor is None else monitor.shape[2],
             "rows": 0 if training is None else len(training.y),
+            "columns": pack_columns(preprocessing.columns),
+            "special": draws.kinds is not None,
+            "expanded": preprocessing.indicator is not None,
+            "weighted": training is not None and training.weights is not None,
             "feature_names": preprocessing.feature_names,
             "classes": _pack_labels(preprocessing.classes),
             "y_mean": preprocessing.y_mean,
@@ -118,10 +134,13 @@ def write(
             "seconds": info.seconds,
             "stopped": info.stopped,
             "log_evidence": info.log_evidence,
+            "log_evidence_error": info.log_evidence_error,
+            "powers": info.powers,
             "boolean_stats": [name for name, stat in info.stats.items() if stat.dtype == bool],
             "run": info.settings(),
             "table": None if table is None else table.to_dict(),
             "provenance": dict(provenance),
+            "model": None if model is None else model.to_dict(),
         },
         default=plain,
     )
@@ -131,10 +150,12 @@ def write(
         available["monitor"] = monitor
     if training is not None:
         available |= {"training_x": training.X, "training_y": training.y}
+        if training.weights is not None:
+            available["training_weights"] = training.weights
     arrays = {
         name: np.asarray(available[name], dtype=dtype)
         for name, (dtype, _) in layout.items()
-        if name in available and np.size(available[name]) > 0
+        if available.get(name) is not None and np.size(available[name]) > 0
     }
     with replacing(target) as part, netcdf(part, "w") as file:
         file.title = "hamiltree posterior"
@@ -225,6 +246,12 @@ def _parse(file: Any, file_size: int) -> Contents:
     layout = LEARNED if lengths["softnesses"] else ARRAYS
     lengths["outputs"] = len(classes) if classes is not None else _leaf_width(file)
     lengths["points"], lengths["rows"] = int(metadata["points"]), int(metadata["rows"])
+    special = bool(metadata.get("special"))
+    lengths["special_splits"] = lengths["splits"] if special else 0
+    lengths["special_columns"] = lengths["columns"] if special else 0
+    expanded = bool(metadata.get("expanded"))
+    lengths["expanded_columns"] = lengths["columns"] if expanded else 0
+    lengths["weighted_rows"] = lengths["rows"] if metadata.get("weighted") else 0
     lengths["inputs"] = len(metadata["feature_names"])
     arrays = {
         name: get(file.variables, name, dtype, tuple(lengths[d] for d in dimensions))
@@ -239,22 +266,29 @@ def _parse(file: Any, file_size: int) -> Contents:
         y_mean=float(metadata["y_mean"]),
         y_sd=float(metadata["y_sd"]),
         dtype=str(metadata.get("dtype", "float64")),
+        columns=unpack_columns(metadata.get("columns", ())),
+        indicator=arrays["indicator"] if expanded else None,
+        fill=arrays["fill"] if expanded else None,
     )
     arrays["split_weights"] = arrays.pop("weights")  # the file's name for them
     names = {field.name for field in fields(Draws)} & set(arrays)
+    if not special:
+        names -= {"levels", "kinds"}
     draws = Draws(n_chains=chain, n_draws=draw, **{name: arrays[name] for name in names})
     stats = {}
     for name in file.groups["stats"].variables:
         stat = get(file.groups["stats"].variables, name, None, (chain, draw))
         stats[name] = stat.astype(bool) if name in metadata["boolean_stats"] else stat
     require(metadata["stopped"] in STOPPED, "it does not say what ended the run")
-    evidence = metadata["log_evidence"]
+    evidence, error = metadata["log_evidence"], metadata.get("log_evidence_error")
     info = RunInfo(
         acceptance=unpack_acceptance(metadata["acceptance"], chain),
         stats=stats,
         seconds=float(metadata["seconds"]),
         stopped=metadata["stopped"],
         log_evidence=None if evidence is None else float(evidence),
+        log_evidence_error=None if error is None else float(error),
+        powers=tuple(float(power) for power in metadata.get("powers", ())),
         **unpack_run(metadata["run"]),
     )
     old = stored < 3
@@ -265,12 +299,14 @@ def _parse(file: Any, file_size: int) -> Contents:
     )
     check_preprocessing(preprocessing)
     check_draws(draws, classes is not None, lengths["columns"])
+    check_columns(draws, preprocessing)
     monitor = arrays["monitor"] if lengths["points"] else None
     require(monitor is None or bool(np.isfinite(monitor).all()), "monitor is not finite")
     training = unpack_training(arrays, classes) if lengths["rows"] else None
     return Contents(
         draws, info, preprocessing, configuration, monitor, training,
         unpack_table(metadata["table"]), dict(metadata["provenance"]),
+        ModelRecord.from_dict(metadata.get("model")),
     )  # fmt: skip
 
 

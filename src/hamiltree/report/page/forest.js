@@ -1,9 +1,11 @@
 // The trees of the page and what they say about a row. Tree t has its nodes in preorder from
 // nodeOffset[t] on, its splits from (nodeOffset[t] - t) / 2 and its leaves from
 // (nodeOffset[t] + t) / 2 on, as in Python's Draws. A row goes to "no" with probability
-// 1 / (1 + exp(-(x - threshold) / h)), or, where h is 0, if x > threshold.
+// 1 / (1 + exp(-(x - threshold) / h)), or, where h is 0, if x > threshold. A category goes to "no" if
+// the bit of its level is set, and so does a missing cell (NaN), by bit 0, of numbers that had some in
+// training; other missing cells go both ways.
 
-const FAR = 1e100;
+const FAR = 1e30;
 
 function makeForest(data) {
   const packed = data.forest;
@@ -27,8 +29,19 @@ function makeForest(data) {
     return forest.h[tree * packed.softnesses + column];
   }
 
+  function hasBit(split, code) {
+    const bits = code < 32 ? forest.levelsLow[split] : forest.levelsHigh[split];
+    return Math.floor(bits / 2 ** (code % 32)) % 2;
+  }
+
   function goesToNo(t, split, unit) {
     let x = 0;
+    if (!oblique) {
+      const { labels, missing } = columns[feature[split]];
+      const cell = unit[feature[split]];
+      if (Number.isNaN(cell)) return missing ? hasBit(split, 0) : 0.5;
+      if (labels) return hasBit(split, cell);
+    }
     const h = softness(t, oblique ? 0 : feature[split]);
     if (oblique) {
       for (let j = 0; j < unit.length; j += 1) x += weights[split * unit.length + j] * unit[j];
@@ -159,6 +172,14 @@ function makeForest(data) {
       node.column = column;
       node.threshold = column.minimum + threshold[split] * column.span;
       node.h = softness(t, feature[split]) * column.span;
+      if (column.labels) {
+        node.h = 0;
+        node.levels = column.labels.filter((_, code) => !hasBit(split, code));
+        node.otherLevels = column.labels.filter((_, code) => hasBit(split, code));
+      } else if (column.missing) {
+        node.missingSide = hasBit(split, 0) ? "no" : "yes";
+        if (!Number.isFinite(node.threshold)) node.h = 0;
+      }
       return;
     }
     // sum_j w_j (x_j - minimum_j) / span_j <= tau, with the x_j freed of their shift and scale

@@ -69,6 +69,7 @@ function start() {
   }
   drawsSlider(data, forest);
   convergence(data);
+  if (data.performance) performance(data);
   document.body.classList.add("ready");
 }
 

@@ -20,9 +20,15 @@ function predictionPanel(data, forest, featured) {
     field.addEventListener("input", () => { read(); });
     function read() {
       values[i] = input.kind === "number" ? Number.parseFloat(field.value) : field.value;
-      const outside = input.kind === "number" && !(values[i] >= input.low && values[i] <= input.high);
-      hint.textContent = input.kind === "number"
-        ? `${outside ? "outside the training range " : ""}${input.lowText} to ${input.highText}` : "";
+      const empty = input.missing && Number.isNaN(values[i]);
+      const outside = input.kind === "number" && !empty
+        && !(values[i] >= input.low && values[i] <= input.high);
+      const range = `${input.lowText} to ${input.highText}`;
+      hint.textContent = "";
+      if (input.kind === "number") {
+        hint.textContent = `${outside ? "outside the training range " : ""}${range}`;
+        if (empty) hint.textContent = "missing";
+      }
       hint.classList.toggle("outside", outside);
       update(false);
     }
@@ -39,7 +45,9 @@ function predictionPanel(data, forest, featured) {
     data.inputs.forEach((input, i) => {
       for (const { column, category } of input.columns) {
         if (input.kind === "number") numbers[column] = values[i];
-        else if (input.kind === "ordinal") numbers[column] = input.categories.indexOf(values[i]);
+        else if (["ordinal", "category"].includes(input.kind)) {
+          numbers[column] = input.categories.indexOf(values[i]);
+        }
         else numbers[column] = values[i] === category ? 1 : 0;
       }
     });
@@ -51,7 +59,9 @@ function predictionPanel(data, forest, featured) {
     if (redraw) figure.show(forest.nodes(t));
     const numbers = row();
     const answer = byId("answer");
-    if (numbers.some((value) => !Number.isFinite(value))) {
+    const unfilled = data.inputs.some((input, i) =>
+      input.kind === "number" && !input.missing && !Number.isFinite(values[i]));
+    if (unfilled) {
       answer.replaceChildren(element("p", { class: "empty" }, "Fill in every number."));
       byId("row-path").replaceChildren();
       figure.route(null);

@@ -1,6 +1,14 @@
 // Splits and leaves in words.
 
-/** What a split asks, as {name, test}: a row for which it holds goes to "yes". */
+/** Some levels of a category in words. */
+function levelsTest(levels, others) {
+  if (levels.length === 1) return `is ${levels[0]}`;
+  if (others.length === 1) return `is not ${others[0]}`;
+  return `in {${levels.join(", ")}}`;
+}
+
+/** What a split asks, as {name, test}, with {contrary} where that is more than the other side of a
+ * number: a row for which it holds goes to "yes". */
 function question(node) {
   if (node.terms) {
     const parts = node.terms.slice(0, 3).map(
@@ -9,6 +17,25 @@ function question(node) {
     return { name: parts.join(" + "), test: `≤ ${Number(node.threshold.toPrecision(4))}` };
   }
   const { column, threshold } = node;
+  if (node.levels) {
+    return {
+      name: column.name,
+      test: levelsTest(node.levels, node.otherLevels),
+      contrary: levelsTest(node.otherLevels, node.levels),
+    };
+  }
+  if (node.missingSide && !Number.isFinite(threshold)) {
+    const [test, contrary] = node.missingSide === "yes"
+      ? ["is missing", "is there"] : ["is there", "is missing"];
+    return { name: column.name, test, contrary };
+  }
+  if (node.missingSide) {
+    const units = inUnits(threshold, column.span);
+    const or = (side) => (node.missingSide === side ? " or missing" : "");
+    return {
+      name: column.name, test: `≤ ${units}${or("yes")}`, contrary: `> ${units}${or("no")}`,
+    };
+  }
   if (column.kind === "one-hot") return { name: column.source, test: `is not ${column.category}` };
   if (column.kind === "ordinal") {
     const category = column.categories[Math.floor(threshold)];
@@ -19,8 +46,9 @@ function question(node) {
 
 /** The same as a statement about one side. */
 function statement(node, side) {
-  const { name, test } = question(node);
+  const { name, test, contrary } = question(node);
   if (side === "yes") return `${name} ${test}`;
+  if (contrary) return `${name} ${contrary}`;
   if (test.startsWith("is not ")) return `${name} is ${test.slice(7)}`;
   if (test.startsWith("at most ")) return `${name} above ${test.slice(8)}`;
   return `${name} > ${test.slice(2)}`;

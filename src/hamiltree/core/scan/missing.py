@@ -1,0 +1,143 @@
+"""Scans of numbers with missing cells: cuts with these on either side, and "is missing".
+
+Cells of cuts with the missing on the right come first, then the same with them on the left, then
+one for "is missing" with them on the right, and one with them on the left, which have no width.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..backend.jit import inlined, kernel
+from ..tree.kinds import MISSING_BELOW, MISSING_RIGHT, MISSING_RULE, NO_LEVELS
+from ..tree.priors import log_threshold
+from ..tree.routing import exp_clamped
+from .cells import PRIOR_SHARE, find_cell, highest, sum_of
+from .data import ROWS, UNIFORM, UNIT
+from .groups import groups_by_column
+from .scores import all_right, move_without_tables
+from .sweep import sweep_groups
+
+NO_CELL = -1
+
+
+@kernel
+def score_moved(scan, begin, end):
+    """The score with the groups from ``begin`` to ``end`` on the left, as of hard splits."""
+    table = scan.tables.by_rows
+    score = all_right(scan, table, ROWS)
+    for g in range(begin, end):
+        score += move_without_tables(scan, table, g, ROWS)
+    return score
+
+
+@inlined
+def width_of(scan, c):
+    return 1.0 if scan.model.kind == UNIFORM else scan.cells.high[c] - scan.cells.low[c]
+
+
+@kernel
+def prior_of_cell(scan, c):
+    """Probability of a cell by the prior of the rules, thresholds counted as uniform."""
+    cells = scan.cells
+    by_missing, widths = cells.mass[0], cells.mass[1]
+    if c >= cells.bounds[1]:
+        return 0.5 * by_missing
+    return 0.5 * (1.0 - by_missing) * width_of(scan, c) / widths
+
+
+@kernel
+def cell_of_rule(cells, threshold, levels):
+    """The cell of a rule, or NO_CELL."""
+    middle, end = cells.bounds[0], cells.bounds[1]
+    if math.isinf(threshold):
+        return end if levels != NO_LEVELS else end + 1
+    begin, stop = (0, middle) if levels != NO_LEVELS else (middle, end)
+    c = find_cell(cells.low[begin:stop], cells.high[begin:stop], stop - begin, threshold)
+    return NO_CELL if c < 0 else begin + c
+
+
+@kernel
+def density_with_missing(scan, c, total):
+    """Density of a rule that falls into a cell, given its column."""
+    share = (1.0 - PRIOR_SHARE) * scan.cells.weight[c] / total
+    share += PRIOR_SHARE * prior_of_cell(scan, c)
+    return share if c >= scan.cells.bounds[1] else share / width_of(scan, c)
+
+
+@kernel
+def sweep_with_missing(scan, f, h, hard, feature, threshold, levels):
+    """Weigh a column: (cells, sum of weights, sum of widths, density of a rule or 0)."""
+    of, model, prior = scan.cells, scan.model, scan.model.prior
+    weight, low, high = of.weight, of.low, of.high
+    n = groups_by_column(scan, f)
+    x = scan.groups.x
+    first = 0
+    while first < n and x[first] < MISSING_BELOW:
+        first += 1
+    middle = sweep_groups(scan, first, n, h, hard, 0, False)
+    end = sweep_groups(scan, first, n, h, hard, middle, True)
+    # priors over what parts the rows of the node know only rules that do
+    parts = model.kind == UNIT or 0 < first < n
+    by_missing = MISSING_RULE
+    if not parts:
+        by_missing = 0.0
+    elif middle == 0:
+        by_missing = 1.0
+    if middle == 0 and not parts:
+        of.log_total[f] = -np.inf
+        return 0, 0.0, 0.0, 0.0
+    weight[end] = score_moved(scan, first, n) if parts else weight[0]
+    weight[end + 1] = score_moved(scan, 0, first) if parts else weight[0]
+    widths = float(middle)
+    if model.kind != UNIFORM:
+        widths = high[middle - 1] - low[0] if middle > 0 else 1.0
+    of.bounds[0], of.bounds[1] = middle, end
+    of.mass[0], of.mass[1] = by_missing, widths
+    power = model.power[0]
+    top = highest(weight, end + 2)
+    curved = model.kind == UNIT and not (prior.tau_a == 1.0 and prior.tau_b == 1.0)
+    for c in range(end + 2):
+        weight[c] = exp_clamped(power * (weight[c] - top)) * prior_of_cell(scan, c)
+        if curved and c < end:
+            weight[c] *= math.exp(log_threshold(prior, 0.5 * (low[c] + high[c])))
+    total = sum_of(weight, end + 2)
+    of.log_total[f] = power * top + math.log(total)
+    density = 0.0
+    if f == feature:
+        c = cell_of_rule(of, threshold, levels)
+        if c != NO_CELL:
+            density = density_with_missing(scan, c, total)
+    return end + 2, total, widths, density
+
+
+@kernel
+def draw_with_missing(scan, total, rng):
+    """A rule from the cells of a column: (threshold, levels, log density)."""
+    cells = scan.cells
+    middle, end = cells.bounds[0], cells.bounds[1]
+    by_prior = rng.random() < PRIOR_SHARE
+    u = rng.random() * (1.0 if by_prior else total)
+    c = NO_CELL
+    for k in range(end + 2):
+        part = prior_of_cell(scan, k) if by_prior else cells.weight[k]
+        if part > 0.0:
+            c = k
+            u -= part
+            if u < 0.0:
+                break
+    log_density = math.log(density_with_missing(scan, c, total))
+    right = c < middle or c == end
+    levels = MISSING_RIGHT if right else NO_LEVELS
+    if c >= end:
+        return np.inf if right else -np.inf, levels, log_density
+    threshold = cells.threshold[c]
+    if scan.model.kind != UNIFORM:
+        low, high = cells.low[c], cells.high[c]
+        threshold = low + rng.random() * (high - low)
+        if not threshold < high:
+            threshold = low
+        threshold = min(max(threshold, 1e-15), 1.0 - 1e-15)
+    return threshold, levels, log_density

@@ -1,0 +1,195 @@
+"""What a fitted model answers beside predictions: one tree to read, files, explanations."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.utils import check_random_state, estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from ..utils.arrays import FloatArray
+from .parameters import RandomState
+from .record import record_of
+
+if TYPE_CHECKING:
+    from ..posterior import Posterior
+    from ..posterior.explanation import Explanation
+    from ..posterior.tree import Tree
+
+
+class Fitted:
+    """Methods of both estimators that are about the posterior as a whole."""
+
+    posterior_: Posterior
+    n_jobs: int | None
+
+    def best_tree(self) -> Tree:
+        """The sampled tree of highest posterior, to read, draw or export.
+
+        The same as ``posterior_.best_tree()``.
+        """
+        return self._sampled().best_tree()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one NetCDF file, replacing it only once it is complete.
+
+        ``hamiltree.load`` makes the model again, and ``Posterior.load`` reads its posterior. The
+        training rows go along; without them: ``posterior_.without_data().save(path)``. A
+        ``RandomState`` and the checkpoint's path are not kept.
+
+        Examples
+        --------
+        >>> model.save("biopsies.nc")  # doctest: +SKIP
+        >>> model = hamiltree.load("biopsies.nc")  # doctest: +SKIP
+        """
+        posterior = self._sampled()
+        posterior.model = record_of(self)  # parameters may have been set since fit
+        posterior.save(path)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X_test: Any = None,
+        y_test: Any = None,
+        *,
+        title: str | None = None,
+    ) -> Path:
+        """Write one page for the browser: trees, predictions of typed rows, convergence.
+
+        Parameters
+        ----------
+        path : str or path
+            The page. It is one file that loads nothing and sends nothing.
+        X_test, y_test : array-like, optional
+            Rows that were not in fit, and their targets. With them the page says how well they are
+            predicted: accuracy, log score, Brier score, calibration, ROC curve, confusion matrix
+            and prevalence; or error, R2 and the coverage of intervals.
+        title : str, optional
+            Heading of the page.
+
+        Returns
+        -------
+        Path
+
+        Examples
+        --------
+        >>> model.report("page.html", X_test, y_test)  # doctest: +SKIP
+        """
+        from ..report import write_report  # a page of its own: most programs write none
+
+        posterior = self._sampled()
+        rows = None if X_test is None else self._rows(X_test)
+        return write_report(posterior, path, title=title, X_test=rows, y_test=y_test)
+
+    def explain(self, row: Any, tree: Tree | None = None) -> Explanation:
+        """Why a row is predicted as it is, by all sampled trees.
+
+        Parameters
+        ----------
+        row : array-like, mapping, Series or table of one row
+            Mappings and Series by the names of the columns.
+        tree : Tree, optional
+            Whose path is told; the tree of highest posterior unless given.
+
+        Returns
+        -------
+        Explanation
+            Prints as text. The prediction and how many trees agree with it; the row's path
+            through the tree, with the share of the trees that have each split; which features
+            moved the prediction, and by how much over the posterior (Shapley values against
+            training rows); and the smallest change of one feature that would change the class, or
+            move the mean by one sd of a new observation. ``to_dict`` has plain values.
+
+        Examples
+        --------
+        >>> print(model.explain(X_test.iloc[0]))  # doctest: +SKIP
+        >>> model.explain({"age": 70, "grade": 2}).changes[0]  # doctest: +SKIP
+        """
+        check_is_fitted(self)
+        rows = self._rows(self._one_row(row))
+        return self.posterior_.explain(rows, tree, n_jobs=self.n_jobs)
+
+    def _one_row(self, row: Any) -> Any:
+        """What a user takes for a row, as a table of one row with the names of the columns."""
+        names = getattr(self, "feature_names_in_", None)
+        if hasattr(row, "columns"):
+            return row
+        if isinstance(row, Mapping) or (isinstance(row, pandas.Series) and names is not None):
+            own = self.posterior_.preprocessing.feature_names
+            missing = [name for name in own if name not in row]
+            if missing:
+                raise ValueError(f"the row lacks {', '.join(missing)}")
+            values = np.array([[row[name] for name in own]])
+        else:
+            values = np.atleast_2d(np.asarray(row))
+        return values if names is None else pandas.DataFrame(values, columns=names)
+
+    def sample_prior(
+        self,
+        X: ArrayLike,
+        n_draws: int = 1000,
+        random_state: RandomState = None,
+        *,
+        observations: bool = False,
+    ) -> NDArray[Any]:
+        """Predictions of trees drawn from the prior: for prior predictive checks.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        n_draws : int
+            Trees, drawn independently and exactly from the prior of the method and its parameters.
+        random_state : int or RandomState, optional
+        observations : bool
+            New observations instead of what is expected: labels, or means with noise.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows) or (n_draws, n_rows, n_classes)
+            Means in y's units, or class probabilities; (n_draws, n_rows) of observations.
+
+        Notes
+        -----
+        The training data set the scale of X and y, and nothing else but the rules of CGM, WU and
+        SMC, whose priors depend on X. ``plots.plot_ppc(model, prior=True)`` shows observations.
+
+        Examples
+        --------
+        >>> model.sample_prior(X, n_draws=500, random_state=0).shape  # doctest: +SKIP
+        (500, 120, 2)
+        """
+        rows = self._rows(X)
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        return self.posterior_.sample_prior(
+            rows, n_draws, seed, observations=observations, n_jobs=self.n_jobs
+        )
+
+    @abstractmethod
+    def _rows(self, X: ArrayLike) -> FloatArray:
+        """Rows to predict, checked against the training columns."""
+
+    def _repr_html_(self) -> str:
+        """The model with its best tree once it is fitted, scikit-learn's diagram before."""
+        own: str = estimator_html_repr(self)
+        if not hasattr(self, "posterior_"):
+            return own
+        parameters = f"<details><summary>Parameters</summary>{own}</details>"
+        return f"{self.posterior_._repr_html_()}{parameters}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            shown["text/html"] = self._repr_html_()
+        return shown
+
+    def _sampled(self) -> Posterior:
+        check_is_fitted(self)
+        return self.posterior_

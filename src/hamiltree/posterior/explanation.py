@@ -1,0 +1,196 @@
+"""Why a row is predicted as it is: what is known about it, and how it reads."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..utils.json_text import plain_values
+from ..utils.notebook import badge, block
+from .describe import percent
+from .tree_text import in_units
+
+SHOWN = 6
+"""Features that the text names; ``effects`` and ``changes`` have all."""
+NOTHING = {"probability": 0.005, "share of the span": 0.001}
+"""Effects below it are not worth a line: they would read as 0."""
+
+
+Cell = float | str | None
+"""A number, a level of a category, or a missing cell."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A split on the row's way through the tree."""
+
+    rule: str
+    """In words: ``age <= 63.97``, or a weighted sum."""
+    value: Cell
+    """Of the row, on the left side of the rule: a number, a level, or None where it is missing."""
+    holds: bool
+    """Whether the row goes to yes."""
+    probability: float
+    """With which it does; below 1 near the threshold of a soft split."""
+    share: float | None
+    """Of the sampled trees that have such a split anywhere; None without training data."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How much a feature moved the prediction of the row: its Shapley value, over the draws."""
+
+    feature: str
+    value: Cell
+    mean: float
+    """Over the sampled trees, in units of the prediction."""
+    low: float
+    """End of the central 90 % of the trees."""
+    high: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """The smallest change of one feature alone that changes the prediction."""
+
+    feature: str
+    value: Cell
+    """Of the row."""
+    becomes: Cell
+    share_of_range: float
+    """The change over the range of the feature in the training data; 1 for a category."""
+    prediction: Any
+    """What the row would be predicted as: a class, or a mean."""
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """A prediction explained; prints as text, ``to_dict`` has plain values."""
+
+    row: dict[str, Cell]
+    """By feature, constant ones left out."""
+    prediction: Any
+    """The class, or the mean in y's units."""
+    probability: float | None
+    """Of the class; None for regression."""
+    sd: float | None
+    """Of a new observation; None for classification."""
+    interval: tuple[float, float]
+    """90 %: credible, of the probability; or predictive, of a new observation."""
+    agreement: float
+    """Share of the sampled trees that would predict this class on their own; or whose mean is
+    within one sd of the prediction."""
+    steps: tuple[Step, ...]
+    """The row's way through the tree to read."""
+    leaf: str
+    """Where it ends there, in words."""
+    baseline: float
+    """Mean prediction of the training rows that effects start from: the probability of the same
+    class, or the mean."""
+    effects: tuple[Effect, ...]
+    """One per feature that the trees use, the largest first; with the baseline they add up to the
+    prediction (of at most 1,000 draws)."""
+    changes: tuple[Change, ...]
+    """One per feature that can change the prediction alone, within its range; the smallest first.
+    Regression: that moves the mean by one sd of a new observation."""
+    span: float
+    """Of the scale of the prediction, for its digits."""
+    spans: dict[str, float]
+    """The same of each feature."""
+    svg: str
+    """The tree, with the row's way marked."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; without the drawing."""
+        values = asdict(self)
+        for name in ("svg", "span", "spans"):
+            del values[name]
+        plain: dict[str, Any] = plain_values(values)
+        return plain
+
+    def __str__(self) -> str:
+        parts = [self._predicted(), self._path(), self._moved(), self._flips()]
+        return "\n\n".join(parts)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        sure = f"{percent(self.agreement)} of the trees agree"
+        parts = [self._path(), self._moved(), self._flips()]
+        return (
+            f"<div>{badge(sure, self.agreement >= 0.5)}{block(self._predicted())}"
+            f"{self.svg}{''.join(block(part) for part in parts)}</div>"
+        )
+
+    # ------------------------------------------------------------------ texts
+
+    def _number(self, value: float) -> str:
+        return f"{value:.2f}" if self.probability is not None else in_units(value, self.span)
+
+    def _of(self, feature: str, value: Cell) -> str:
+        if not isinstance(value, float):
+            return "missing" if value is None else value
+        text = in_units(value, self.spans[feature])
+        return text.rstrip("0").rstrip(".") if "." in text else text
+
+    def _predicted(self) -> str:
+        low, high = (self._number(end) for end in self.interval)
+        agree = percent(self.agreement)
+        if self.probability is not None:
+            return (
+                f"Predicted: {self.prediction}, with probability {self.probability:.2f} (90 % "
+                f"interval {low} to {high}); {agree} of the sampled trees agree."
+            )
+        assert self.sd is not None
+        return (
+            f"Predicted: {self._number(self.prediction)}, sd {self._number(self.sd)} (90 % "
+            f"interval of a new observation {low} to {high}); {agree} of the sampled trees have a "
+            "mean within one sd of it."
+        )
+
+    def _path(self) -> str:
+        lines = ["Its path through the tree of highest posterior:"]
+        for step in self.steps:
+            side = "yes" if step.holds else "no"
+            shown = f"{step.value:.6g}" if isinstance(step.value, float) else step.value
+            notes = [shown or "missing"]
+            if step.probability < 0.995:
+                notes.append(f"with probability {step.probability:.2f}")
+            if step.share is not None:
+                notes.append(f"{percent(step.share)} of trees have such a split")
+            lines.append(f"  {step.rule}? {side} ({', '.join(notes)})")
+        return "\n".join([*lines, f"  {self.leaf}"])
+
+    def _moved(self) -> str:
+        what = f"the probability of {self.prediction}" if self.probability is not None else "it"
+        lines = [
+            f"What moved {what}, starting from {self._number(self.baseline)} for all training rows "
+            "(Shapley values, 90 % of the trees):"
+        ]
+        least = NOTHING["share of the span"] * self.span
+        if self.probability is not None:
+            least = NOTHING["probability"]
+        shown = [effect for effect in self.effects if abs(effect.mean) >= least][:SHOWN]
+        for effect in shown:
+            mean, low, high = (self._signed(v) for v in (effect.mean, effect.low, effect.high))
+            value = self._of(effect.feature, effect.value)
+            lines.append(f"  {effect.feature} = {value}: {mean} ({low} to {high})")
+        if not shown:
+            lines.append("  nothing: no feature changes it")
+        return "\n".join(lines)
+
+    def _signed(self, value: float) -> str:
+        text = self._number(value)
+        return text if text.startswith("-") else f"+{text}"
+
+    def _flips(self) -> str:
+        goal = "change the class" if self.probability is not None else "move the mean by one sd"
+        if not self.changes:
+            return f"No change of one feature within its range would {goal}."
+        lines = [f"The smallest change of one feature that would {goal}:"]
+        for change in self.changes[:SHOWN]:
+            start, end = (self._of(change.feature, v) for v in (change.value, change.becomes))
+            new = change.prediction
+            shown = new if self.probability is not None else self._number(new)
+            lines.append(f"  {change.feature} from {start} to {end}: {shown}")
+        return "\n".join(lines)

@@ -1,0 +1,134 @@
+"""Trees from the prior of a fitted model, and what they predict: prior predictive checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..core.predict import tree_predictions
+from ..methods.prior_trees import PriorTree
+from .draws import Draws, refuse_special
+from .predictions import Seed, sampled_probabilities
+
+if TYPE_CHECKING:
+    from .posterior import Posterior
+
+MOST_TRIES = 1000
+"""For each tree, on average; the limits of a tree's size may have too little prior mass."""
+
+
+def sample_prior(
+    posterior: Posterior,
+    X: ArrayLike,
+    n_draws: int = 1000,
+    seed: Seed = None,
+    *,
+    observations: bool = False,
+    n_jobs: int | None = None,
+) -> NDArray[Any]:
+    """What trees drawn from the prior predict, before any target was seen.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_features)
+    n_draws : int
+        Trees, drawn independently and exactly from the prior of the method.
+    seed : int or Generator, optional
+    observations : bool
+        New observations instead of what is expected: labels, or means with noise.
+
+    Returns
+    -------
+    ndarray of shape (n_draws, n_rows) or (n_draws, n_rows, n_classes)
+        Means in y's units, or class probabilities; [n_draws, n_rows] of observations.
+
+    Notes
+    -----
+    The scale of the inputs and of y comes from the training data, as for the posterior. The rules
+    of CGM, WU and SMC depend on the training rows: these are needed for them.
+    """
+    refuse_special(posterior.draws, "sample_prior")
+    rng = np.random.default_rng(seed)
+    drawn = prior_trees(posterior, n_draws, rng)
+    out: NDArray[Any]
+    if observations:
+        out = drawn.sample_predictive(X, rng, n_jobs=n_jobs)[0]
+    elif not drawn.n_classes:
+        out = drawn.predict_draws(X, n_jobs=n_jobs)[0]
+    else:
+        columns = drawn.preprocessing.to_unit(X)
+        values = sampled_probabilities(drawn, rng)
+        out = tree_predictions(drawn.draws.forest, values, columns, n_jobs)
+    return out
+
+
+def prior_trees(posterior: Posterior, n: int, rng: np.random.Generator) -> Posterior:
+    """``n`` trees of the prior as the draws of one chain; leaves have no rows in them."""
+    if n < 1:
+        raise ValueError(f"n_draws must be at least 1, got {n}")
+    configuration, scale = posterior.configuration, posterior.preprocessing
+    method, p = configuration.method, len(scale.used)
+    columns = np.empty((p, 0))
+    if method.conjugate_leaves:
+        columns = scale.to_unit(posterior.data("sample_prior").X)
+    trees: list[PriorTree] = []
+    tries = 0
+    while len(trees) < n:
+        tries += 1
+        if tries > MOST_TRIES * n:
+            raise ValueError(
+                f"the prior hardly ever has trees of {method.min_leaves} to "
+                f"{configuration.max_leaves} leaves: in {tries - 1} attempts there were "
+                f"{len(trees)}"
+            )
+        tree = method.prior_tree(configuration, columns, rng)
+        if tree is not None:
+            trees.append(tree)
+    leaves = np.array([tree.n_leaves for tree in trees])
+    if posterior.n_classes:
+        leaf, sigma = np.zeros((leaves.sum(), posterior.n_classes)), np.full(n, np.nan)
+    else:
+        parts = [method.prior_leaves(int(count), rng) for count in leaves]
+        leaf = np.concatenate([part for part, _ in parts])
+        sigma = np.array([own for _, own in parts])
+    h = posterior.draws.h
+    if posterior.draws.h_learned:
+        h = method.prior_h(n * h.shape[1], rng).reshape(n, -1)
+    rules = [rule for tree in trees for rule in tree.rules]
+    oblique = posterior.draws.split_weights.shape[1] > 0
+    unknown = np.full((1, n), np.nan)
+    draws = Draws(
+        n_chains=1,
+        n_draws=n,
+        node_offset=np.cumsum([0, *(len(tree.size) for tree in trees)]),
+        size=np.array([size for tree in trees for size in tree.size], np.int32),
+        feature=np.array([rule.feature for rule in rules], np.int32),
+        threshold=np.array([rule.threshold for rule in rules], np.float64),
+        split_weights=np.array([rule.weights for rule in rules if oblique]).reshape(
+            len(rules), p if oblique else 0
+        ),
+        leaf=leaf,
+        h=h,
+        n_leaves=leaves[None],
+        depth=np.array([[_depth(tree.size) for tree in trees]]),
+        log_likelihood=unknown,
+        log_posterior=unknown,
+        sigma=sigma[None],
+        weights_of_draws=np.full((1, n), 1 / n),
+    )
+    info = posterior.info.of_other_draws()
+    return posterior._with(draws=draws, info=info, monitor=None)
+
+
+def _depth(sizes: list[int]) -> int:
+    ends: list[int] = []  # where the subtrees end that the node is in
+    deepest = 0
+    for node, size in enumerate(sizes):
+        while ends and ends[-1] <= node:
+            ends.pop()
+        deepest = max(deepest, len(ends))
+        if size > 1:
+            ends.append(node + size)
+    return deepest

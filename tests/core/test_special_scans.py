@@ -1,0 +1,196 @@
+"""Scans of numbers with missing cells and of categories, and the moves that use them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hamiltree.core.moves.propose import NAMES, propose_informed
+from hamiltree.core.scan.proposals import MODE_COLUMNS, draw_weighed, put_rule, weigh
+from hamiltree.core.scan.rows import NEW_LEAF
+from hamiltree.core.scan.scores import fill_known_tables
+from hamiltree.core.tree.nodes import copy_tree, empty_tree, right_child
+from hamiltree.core.tree.priors import log_rule
+from hamiltree.samplers.rjhmc import RJHMC
+
+from ..reference.special import bits, rules_of, subsets
+from ..support.configuring import configured
+from ..support.special import (
+    COLUMNS,
+    as_columns,
+    kinds_of,
+    random_rows,
+    random_special_tree,
+    rule_at,
+)
+
+TAU = (1.3, 2.0)
+
+
+# ------------------------------------------------------------------ scans
+
+
+class Bench:
+    """A chain's scans, of HMC-DF."""
+
+    def __init__(self, rng, h, n_classes, columns=COLUMNS, n=24, absent=None):
+        """``absent``: a level of the first column that no row has."""
+        self.columns, self.rng = columns, rng
+        self.X = random_rows(rng, n, columns)
+        if absent is not None:
+            self.X[self.X[:, 0] == absent, 0] = 0
+        y = rng.integers(0, 3, n) if n_classes else rng.normal(size=n)
+        settings = configured("hmc-df", h=h, tau_prior=TAU, likelihood_power=0.7, max_leaves=12)
+        sampler = RJHMC.build(
+            as_columns(self.X), y, n_classes, settings, 0, kinds=kinds_of(columns)
+        )
+        self.chain = sampler.start(rng)
+        self.proposals = self.chain.state.proposals
+        self.prior = self.chain.state.model.prior
+        self.n_classes = n_classes
+
+    def tree(self, n_splits):
+        tree = random_special_tree(self.rng, self.prior, n_splits)
+        tree.value[:] = 0.0
+        if not self.n_classes:
+            fill_known_tables(self.proposals.scan, tree.sigma[0])
+        return tree
+
+    def density(self, tree, node, left, right, rule):
+        """Of a rule at a node: what ``tree`` has there does not matter."""
+        other = empty_tree(12, 0)
+        copy_tree(tree, other)
+        spare = int(other.n_nodes[0])  # a place that no node has
+        f, threshold, levels = rule
+        other.feature[spare], other.threshold[spare] = f, threshold
+        other.levels[spare] = bits(levels)
+        _, log_density = weigh(self.proposals, other, node, spare, left, right, MODE_COLUMNS)
+        return math.exp(log_density)
+
+
+@pytest.mark.parametrize("h", [0.0, 0.1])
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_densities_of_scans_add_up(n_classes, h, rng):
+    """Over all rules, of a leaf with many rows, of one with few, and of an inner node."""
+    bench = Bench(rng, h, n_classes)
+    tree = bench.tree(5)
+    inner = [i for i in range(int(tree.n_nodes[0])) if tree.size[i] > 1]
+    grid = (np.arange(400) + 0.5) / 400
+    for node in (0, inner[-1], int(tree.n_nodes[0]) - 1):
+        sides = (NEW_LEAF, NEW_LEAF)
+        if tree.size[node] > 1:
+            sides = (node + 1, right_child(tree, node))
+        total = 0.0
+        for rule, _ in rules_of(bench.X, COLUMNS, (grid, np.full(400, 1 / 400))):
+            number = COLUMNS[rule[0]][0] == 0 and np.isfinite(rule[1])
+            total += bench.density(tree, node, *sides, rule) / (400 if number else 1)
+        assert total == pytest.approx(1.0, abs=0.03)  # of the sums over thresholds
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_densities_of_categories_add_up(n_classes, rng):
+    """Exactly, for a column whose levels are all there, in part, or not at all."""
+    bench = Bench(rng, 0.0, n_classes, columns=[(3, False), (5, False)], n=14)
+    for n_splits in (0, 2, 4, 6):
+        tree = bench.tree(n_splits)
+        for node in range(int(tree.n_nodes[0])):
+            sides = (NEW_LEAF, NEW_LEAF)
+            if tree.size[node] > 1:  # subtrees that are kept: then left and right differ
+                sides = (node + 1, right_child(tree, node))
+            total = sum(
+                bench.density(tree, node, *sides, (f, 0.5, s))
+                for f, (levels, _) in enumerate(bench.columns)
+                for s in subsets(list(range(levels)))
+            )
+            assert total == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("h", [0.0, 0.1])
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_a_drawn_rule_has_the_density_it_was_drawn_with(n_classes, h, rng):
+    bench = Bench(rng, h, n_classes)
+    for _ in range(40):
+        tree = bench.tree(3)
+        node = int(rng.integers(tree.n_nodes[0]))
+        weigh(bench.proposals, tree, node, -1, NEW_LEAF, NEW_LEAF, MODE_COLUMNS)
+        log_density = draw_weighed(bench.proposals, MODE_COLUMNS, rng)
+        drawn = bench.tree(1)
+        fresh = float(tree.sigma[0])
+        put_rule(bench.proposals.scan, drawn, 0)
+        if not n_classes:
+            fill_known_tables(bench.proposals.scan, fresh)
+        again = bench.density(tree, node, NEW_LEAF, NEW_LEAF, rule_at(drawn, 0))
+        assert math.log(again) == pytest.approx(log_density, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_draws_follow_their_densities(n_classes, rng):
+    """Sets of a category with an absent level, sides, and "is missing": by a chi-squared test."""
+    columns = [(4, False), (0, True)]
+    bench = Bench(rng, 0.0, n_classes, columns=columns, n=10, absent=3)
+    tree = bench.tree(0)
+    rules = [(0, 0.5, s) for s in subsets([0, 1, 2, 3])]
+    rules += [(1, math.inf, frozenset({0})), (1, -math.inf, frozenset())]
+    expected = [bench.density(tree, 0, NEW_LEAF, NEW_LEAF, rule) for rule in rules]
+    weigh(bench.proposals, tree, 0, -1, NEW_LEAF, NEW_LEAF, MODE_COLUMNS)
+    n, counts, sides = 3000, dict.fromkeys(rules, 0), [0, 0]
+    share = bench.proposals.scan.cells.share.copy()
+    for _ in range(n):
+        bench.proposals.scan.cells.share[:] = share
+        draw_weighed(bench.proposals, MODE_COLUMNS, rng)
+        put_rule(bench.proposals.scan, tree, 0)
+        rule = rule_at(tree, 0)
+        if rule in counts:
+            counts[rule] += 1
+        else:
+            sides[len(rule[2])] += 1
+    observed = np.array([*counts.values(), sum(sides)])
+    mass = np.array([*expected, 1 - sum(expected)])
+    _, p_value = stats.chisquare(observed, mass * n)
+    assert p_value > 1e-4
+
+
+@pytest.mark.parametrize("h", [0.0, 0.1])
+@pytest.mark.parametrize("n_classes", [0, 3])
+@pytest.mark.parametrize("move", NAMES)
+def test_moves_carry_whole_rules(move, n_classes, h, rng):
+    """Rules stay rules of their columns, and the ratio of a change is that of its densities."""
+    bench = Bench(rng, h, n_classes, n=16)
+    number = NAMES.index(move)
+    found = 0
+    for _ in range(60):
+        tree = bench.tree(int(rng.integers(1, 5)))
+        new = empty_tree(12, 0)
+        copy_tree(tree, new)
+        log_q = propose_informed(bench.proposals, tree, new, number, MODE_COLUMNS, rng)
+        if log_q == -math.inf:
+            continue
+        found += 1
+        assert math.isfinite(log_q)
+        for i in range(int(new.n_nodes[0])):
+            if new.size[i] > 1:
+                f, threshold, levels = rule_at(new, i)
+                n_levels, holes = COLUMNS[f]
+                if n_levels:
+                    assert levels in subsets(list(range(n_levels)))
+                else:
+                    assert levels <= ({0} if holes else set())
+                    assert 0 < threshold < 1 or (holes and math.isinf(threshold))
+                assert math.isfinite(log_rule(bench.prior, new, i))
+        if move == "change":
+            changed = [i for i in range(int(tree.n_nodes[0])) if not same(tree, new, i)]
+            if not changed:
+                continue  # the same rule was drawn
+            (node,) = changed
+            left, right = node + 1, right_child(tree, node)
+            back = bench.density(tree, node, left, right, rule_at(tree, node))
+            forth = bench.density(tree, node, left, right, rule_at(new, node))
+            assert log_q == pytest.approx(math.log(back) - math.log(forth), abs=1e-9)
+    assert found > 0 or move == "transpose"
+
+
+def same(tree, new, i):
+    return tree.size[i] == 1 or rule_at(tree, i) == rule_at(new, i)

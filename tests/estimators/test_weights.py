@@ -1,0 +1,119 @@
+"""``sample_weight`` and ``class_weight`` at the door, and what follows from them after sampling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_validate
+
+from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
+from hamiltree.inputs.weights import weights_of, with_class_weights
+from hamiltree.posterior import Posterior
+
+SHORT = {"n_chains": 2, "n_warmup": 30, "n_draws": 20, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, y = load_iris(return_X_y=True)
+    times = np.random.default_rng(0).integers(0, 3, len(y))
+    return X, y, times
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_zero_is_absent_and_two_is_twice(table, tmp_path):
+    X, y, times = table
+    model = BayesianTreeClassifier(method="cgm", **SHORT).fit(X, y, sample_weight=times)
+    repeated = BayesianTreeClassifier(method="cgm", **SHORT).fit(
+        np.repeat(X, times, axis=0), np.repeat(y, times)
+    )
+    np.testing.assert_allclose(model.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
+    rows = model.posterior_.best_tree().n_rows
+    assert rows[0] == times.sum()
+    path = tmp_path / "model.nc"
+    model.posterior_.save(path)
+    weights = Posterior.load(path).training.weights
+    np.testing.assert_array_equal(weights, times[times > 0])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_intervals_of_means_follow(rng):
+    X = rng.uniform(size=(60, 2))
+    y = (X[:, 0] > 0.5) + 0.1 * rng.normal(size=60)
+    times = rng.integers(1, 4, 60)
+    options = {"method": "cgm", **SHORT}
+    model = BayesianTreeRegressor(**options).fit(X, y, sample_weight=times)
+    other = BayesianTreeRegressor(**options).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    trees = [m.posterior_.best_tree() for m in (model, other)]
+    np.testing.assert_allclose(trees[0].intervals, trees[1].intervals, rtol=1e-6)
+    np.testing.assert_allclose(trees[0].n_rows, trees[1].n_rows)
+    nodes = [tree.to_sklearn().tree_ for tree in trees]
+    np.testing.assert_allclose(nodes[0].weighted_n_node_samples, nodes[1].weighted_n_node_samples)
+    np.testing.assert_allclose(nodes[0].impurity, nodes[1].impurity, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_balanced_classes(table):
+    X, y, _ = table
+    keep = np.r_[:50, 50:60]  # 50 of one class, 10 of another
+    X, y = X[keep], y[keep]
+    options = {"method": "smc", "n_chains": 2, "n_draws": 50, "random_state": 0}
+    model = BayesianTreeClassifier(class_weight="balanced", **options).fit(X, y)
+    by_hand = BayesianTreeClassifier(**options).fit(X, y, np.where(y == 0, 60 / 100, 60 / 20))
+    np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(X), rtol=1e-9)
+    assert model.posterior_.training.weights.sum() == pytest.approx(60)
+
+
+def test_class_weights():
+    y = np.array(["a", "b", "b", "c"])
+    weights = with_class_weights(np.array([1.0, 2.0, 0.0, 1.0]), y, {"a": 3.0, "c": 0.5})
+    np.testing.assert_array_equal(weights, [3.0, 2.0, 0.0, 0.5])
+    balanced = with_class_weights(np.array([1.0, 2.0, 0.0, 1.0]), y, "balanced")
+    np.testing.assert_allclose(balanced, [4 / 3, 4 / 3, 0.0, 4 / 3])
+    with pytest.raises(ValueError, match="labels that y does not have: \\['d'\\]"):
+        with_class_weights(np.ones(4), y, {"d": 1.0})
+    with pytest.raises(ValueError, match="not negative"):
+        with_class_weights(np.ones(4), y, {"a": -1.0})
+    with pytest.raises(ValueError, match="no row"):
+        with_class_weights(np.ones(4), y, {"a": 0, "b": 0, "c": 0})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.ones((3, 1)), "1D"),
+        (np.ones(4), "4 entries, but X has 3 rows"),
+        ([1.0, -1.0, 1.0], "Negative"),
+        ([1.0, np.nan, 1.0], "NaN"),
+        (np.zeros(3), "all entries of sample_weight are zero"),
+        (["a", "b", "c"], "numbers"),
+        ([1e20, 1.0, 1.0], "scale the weights down"),
+    ],
+)
+def test_weights_that_are_none(given, message):
+    with pytest.raises(ValueError, match=message):
+        weights_of(given, 3)
+
+
+def test_one_number_for_all():
+    np.testing.assert_array_equal(weights_of(2.0, 3), [2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(weights_of(None, 2), [1.0, 1.0])
+
+
+@pytest.mark.parametrize("class_weight", ["even", 3, [1.0, 2.0]])
+def test_a_class_weight_that_is_none(class_weight):
+    model = BayesianTreeClassifier(class_weight=class_weight)
+    with pytest.raises(ValueError, match="class_weight must be a dict"):
+        model.fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_metadata_routing(table):
+    X, y, times = table
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = BayesianTreeClassifier(method="smc", n_chains=2, n_draws=20, random_state=0)
+        model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        found = cross_validate(model, X, y, cv=2, params={"sample_weight": times + 1})
+        assert len(found["test_score"]) == 2
