@@ -249,6 +249,7 @@ class Chains:
             for worker in self._workers:
                 worker.start()
             errors = [outcomes.get() for _ in self._workers]
+            self.wait()  # they are done; until they are gone they hold the chains and their memory
         finally:
             ending = True
         for error in errors:
