@@ -177,7 +177,7 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
     from hamiltree.inputs.preprocess import learn
     from hamiltree.methods import HMCDF
     from hamiltree.posterior.draws import RunInfo
-    from hamiltree.running.chains import collect
+    from hamiltree.running.collect import collect
 
     rng = np.random.default_rng(0)
     trees, chains, classes = task["draws"], task["chains"], task["classes"]

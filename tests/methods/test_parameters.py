@@ -26,7 +26,8 @@ from ..support.resuming import arrays_of, same_arrays
 SHORT = {"n_chains": 2, "n_warmup": 20, "n_draws": 10, "random_state": 0}
 LEFT = {
     "method", "preset", "h", "alpha_split", "beta_split", "max_leaves", "n_chains", "n_warmup",
-    "n_draws", "target_rhat", "max_draws", "warm_start", "checkpoint", "checkpoint_seconds",
+    "n_draws", "target_rhat", "max_draws",
+    "max_seconds", "warm_start", "checkpoint", "checkpoint_seconds",
     "dtype", "n_jobs", "random_state", "progress", "categorical_features",
 }  # fmt: skip
 

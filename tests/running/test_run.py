@@ -252,7 +252,7 @@ def test_forgotten_draws_are_warm_up_that_was_longer(seed):
     assert (chains.done, chains.n_draws) == (60, 20)
     chains.forget()
     assert chains.n_draws == 0
-    chains.advance_to(90)
+    chains.advance_to(50)
     draws, info = chains.collect("n_draws")
     assert info.stats["step_size"].shape == (2, 30)
     np.testing.assert_array_equal(draws.log_posterior, whole.log_posterior[:, 20:])

@@ -30,6 +30,7 @@ METAVARS = {
     "str or Method": "NAME",
     "str": "NAME",
     "dict or str": "NAME",
+    "int or str": "INT",
 }
 """Types of parameters as they are typed."""
 RUN = "The run and the prior, for every method"

@@ -26,7 +26,9 @@ from ..utils.json_text import json_text
 
 TRACEBACK = "HAMILTREE_TRACEBACK"
 """Environment variable; where it is set, an error shows where it was raised."""
-PARAMETER = re.compile(r"\b(n_chains|n_warmup|n_draws|max_draws|target_rhat)=(\d+(?:\.\d+)?)")
+PARAMETER = re.compile(
+    r"\b(n_chains|n_warmup|n_draws|max_draws|max_seconds|target_rhat)=(\d+(?:\.\d+)?)"
+)
 """What the diagnosis advises."""
 CHECK_FAILED = 3
 STOPPED = 130

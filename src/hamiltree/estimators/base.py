@@ -34,6 +34,8 @@ from .fitted import Fitted
 from .parameters import MAX_DRAWS_FACTOR, EstimatorParameters, RandomState
 from .record import record_of
 
+ENDLESS = sys.maxsize
+"""Draws of a chain that only its time limits."""
 N_MONITORED = 20  # training rows at which the chains' predictions are compared
 
 
@@ -63,7 +65,7 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
             Ctrl-C the draws made so far are kept, with a warning that says how to go on, and a
             second one ends at once. SIGTERM ends the process with status 143, once the checkpoint,
             if there is one, is written. ``posterior_.info.stopped`` says what ended the run:
-            "n_draws", "target", "max_draws" or "interrupted".
+            "n_draws", "target", "max_draws", "max_seconds" or "interrupted".
         """
         values = {f.name: checked(self, f) for f in declared(self)}
         method = chosen(self.method, self.preset)
@@ -93,14 +95,19 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if checkpoints.seed is not None and not isinstance(self.random_state, Integral):
             seed = checkpoints.seed  # the user left it to us, and this is what it was
-        limit = _most_draws(lengths["n_draws"], self.target_rhat, self.max_draws)
+        limit = _most_draws(
+            lengths["n_draws"], self.target_rhat, self.max_draws, self.max_seconds is not None
+        )
         known = np.asarray(target, np.float64) if n_classes == 0 else coded
         training = TrainingData(rows, known, weights)
         monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
 
         def posterior_of(draws: Draws, info: RunInfo) -> Posterior:
+            if self.max_seconds is not None:
+                info = replace(info, max_seconds=float(self.max_seconds))
             if self.target_rhat is not None:
-                info = replace(info, target_rhat=float(self.target_rhat), max_draws=int(limit))
+                most = None if limit == ENDLESS else int(limit)
+                info = replace(info, target_rhat=float(self.target_rhat), max_draws=most)
             posterior = Posterior(draws, info, preprocessing, configuration, training=training)
             return posterior.monitored_at(rows[monitored.astype(int)], n_jobs=self.n_jobs)
 
@@ -116,6 +123,7 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
             n_warmup=lengths["n_warmup"],
             n_draws=lengths["n_draws"],
             goal=goal,
+            max_seconds=self.max_seconds,
             n_jobs=self.n_jobs,
             seed=seed,
             progress=self.progress,
@@ -341,8 +349,13 @@ def _names_of(rows: Any) -> tuple[str, ...] | None:
     return None if columns is None else tuple(str(name) for name in columns)
 
 
-def _most_draws(n_draws: int, target_rhat: float | None, max_draws: int | None) -> int:
-    """The most draws that a chain may make; refuses limits that contradict each other."""
+def _most_draws(
+    n_draws: int, target_rhat: float | None, max_draws: int | None, in_time: bool
+) -> int:
+    """The most draws that a chain may make; refuses limits that contradict each other.
+
+    ``in_time``: whether the time of the run is limited.
+    """
     if target_rhat is None:
         if max_draws is not None:
             raise ValueError(
@@ -351,7 +364,7 @@ def _most_draws(n_draws: int, target_rhat: float | None, max_draws: int | None) 
             )
         return n_draws
     if max_draws is None:
-        return MAX_DRAWS_FACTOR * n_draws
+        return ENDLESS if in_time else MAX_DRAWS_FACTOR * n_draws
     if max_draws < n_draws:
         raise ValueError(f"max_draws={max_draws} is smaller than n_draws={n_draws}")
     return max_draws

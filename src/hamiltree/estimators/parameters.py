@@ -103,6 +103,13 @@ class EstimatorParameters(BaseEstimator):
         whole(1),
         f"With target_rhat: end here in any case, by default at {MAX_DRAWS_FACTOR} times n_draws.",
     )
+    max_seconds: float | None = parameter(
+        None,
+        real(0),
+        "End the run after so many seconds, compiling left aside, with the draws made by then; "
+        "with target_rhat, it is the only limit where max_draws is not given.",
+        brief="End after so many seconds.",
+    )
     warm_start: bool = parameter(
         False,
         flag(),

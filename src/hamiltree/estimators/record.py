@@ -66,7 +66,8 @@ def of_the_run(posterior: Posterior) -> ModelRecord:
     values["h"] = _of_all(values["h"], posterior)
     values |= {"n_chains": posterior.n_chains, "n_draws": posterior.n_draws}
     values |= {"n_warmup": info.n_warmup}
-    values |= {"target_rhat": info.target_rhat, "max_draws": info.max_draws, "dtype": scale.dtype}
+    values |= {"target_rhat": info.target_rhat, "max_draws": info.max_draws}
+    values |= {"max_seconds": info.max_seconds, "dtype": scale.dtype}
     values = {name: v for name, v in values.items() if name not in method.unused}
     if scale.classes is None:
         values["standardize"] = (scale.y_mean, scale.y_sd) != (0.0, 1.0)

@@ -17,7 +17,7 @@ from ..methods import chosen
 from ..posterior import Posterior
 from ..posterior.draws import RunInfo, take
 from ..running import run
-from ..running.chains import collect
+from ..running.collect import collect
 from .configurations import (
     HMC,
     Estimator,

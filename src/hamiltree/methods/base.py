@@ -156,6 +156,11 @@ class Method(ABC):
         for f in declared(self):
             object.__setattr__(self, f.name, checked(self, f))
 
+    @property
+    def adds_replicas(self) -> bool:
+        """Whether chains that are in different modes go on with replicas."""
+        return False
+
     @classmethod
     def paper(cls, **changes: Any) -> Self:
         """The authors' settings, with ``changes``; what preset="paper" stands for.

@@ -13,6 +13,7 @@ from ..utils.arrays import FloatArray
 from .base import PAPER_LENGTHS, Configuration, Defaults, Problem, Sampler, described
 from .common import (
     HardMethod,
+    adds_replicas,
     check_moves,
     check_replicas,
     hottest_power_parameter,
@@ -42,11 +43,12 @@ class CGM(HardMethod):
         "moves": "prior",
         "class_mass": 1.0,
         "proposals": 1,
+        "replicas": 1,
     }
 
     moves: str = moves_parameter()
     informed_moves: tuple[str, ...] | None = informed_moves_parameter()
-    replicas: int = replicas_parameter()
+    replicas: int | str = replicas_parameter()
     hottest_power: float | None = hottest_power_parameter()
     proposals: int = parameter(100, whole(1), 'Proposals in an iteration, with moves="prior".')
     rule_prior: str = parameter(
@@ -58,6 +60,10 @@ class CGM(HardMethod):
     )
     tau_prior: tuple[float, float] = tau_prior_parameter(', with rule_prior="uniform01"')
     variance: str = variance_parameter()
+
+    @property
+    def adds_replicas(self) -> bool:
+        return adds_replicas(self) and self.moves == "informed"
 
     def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:
         check_moves(self, configuration)

@@ -21,7 +21,7 @@ from .parameters import (
     parameter,
     real,
     sequence,
-    whole,
+    whole_or,
 )
 
 HARD_SPLITS = "its splits are hard. Leave h at None, or choose method='hmc-df'"
@@ -57,10 +57,12 @@ def features_of_used(
 
 def replicas_parameter() -> Any:
     return parameter(
-        1,
-        whole(1),
+        "auto",
+        whole_or("auto", 1),
         "Replicas inside each chain, which see the likelihood to powers from 1 down and exchange "
-        "their trees, for posteriors with several modes; 1 for none.",
+        'their trees, for posteriors with several modes; 1 for none. "auto" adds them, as many as '
+        "the data ask for, where the first draws of the chains show that they are in different "
+        'modes; not with moves="prior".',
     )
 
 
@@ -138,15 +140,25 @@ class HardMethod(Method):
 # ------------------------------------------------------------------ replicas
 
 
+def n_replicas(method: Any) -> int:
+    """Of each chain from its start on."""
+    return 1 if method.replicas == "auto" else int(method.replicas)
+
+
+def adds_replicas(method: Any) -> bool:
+    """Whether chains that are in different modes go on with replicas."""
+    return bool(method.replicas == "auto" and method.likelihood_power > 0.0)
+
+
 def check_replicas(method: Any) -> None:
     """Refuse a hot end without replicas."""
-    if method.hottest_power is not None and method.replicas == 1:
+    if method.hottest_power is not None and n_replicas(method) == 1:
         raise ValueError("hottest_power is that of the last of several replicas: set replicas, too")
 
 
 def with_replicas(sampler: Any, method: Any, n_warmup: int) -> Sampler:
     """The sampler itself, or one of chains with replicas."""
-    if method.replicas == 1:
+    if n_replicas(method) == 1:
         found: Sampler = sampler
         return found
     return Tempered(sampler, n_warmup, method.replicas, method.hottest_power)

@@ -26,12 +26,14 @@ from .base import (
     refuse_special,
 )
 from .common import (
+    adds_replicas,
     check_moves,
     check_replicas,
     feature_prior_parameter,
     hottest_power_parameter,
     informed_moves_parameter,
     moves_parameter,
+    n_replicas,
     replicas_parameter,
     softness_of_used,
     tau_prior_parameter,
@@ -89,6 +91,7 @@ class HMC(Method):
         "likelihood": "paper",
         "scheme": "double-sided",
         "adapt": "transition",
+        "replicas": 1,
         "move_probs": (0.2, 0.2, 0.6),
         "warmup_move_probs": (0.5, 0.25, 0.25),
         "warmup_acceptance": "biased",
@@ -96,7 +99,7 @@ class HMC(Method):
 
     moves: str = moves_parameter()
     informed_moves: tuple[str, ...] | None = informed_moves_parameter()
-    replicas: int = replicas_parameter()
+    replicas: int | str = replicas_parameter()
     hottest_power: float | None = hottest_power_parameter()
     h_prior: tuple[float, float] = parameter(
         (0.01, 1.5),
@@ -178,6 +181,10 @@ class HMC(Method):
         "and number of rows.",
     )
 
+    @property
+    def adds_replicas(self) -> bool:
+        return adds_replicas(self) and self.moves == "informed"
+
     def why_not_learned(self) -> str:
         """What keeps h from being learned; empty where nothing does."""
         exact = self.scheme == "composed" and self.adapt == "warmup"
@@ -206,7 +213,7 @@ class HMC(Method):
             )
         if n_classes and not is_hard(configuration.h):
             self._check_likelihood(configuration.h)
-        if self.replicas > 1 and self.scheme != "composed":
+        if n_replicas(self) > 1 and self.scheme != "composed":
             raise ValueError('replicas needs scheme="composed"; set replicas=1')
         check_replicas(self)
         biased = "biased" in (self.acceptance, self.warmup_acceptance)
@@ -292,7 +299,7 @@ class HMC(Method):
             problem.n_classes,
             configuration,
             n_warmup,
-            threads if self.replicas == 1 else 1,  # replicas have threads of their own
+            threads if n_replicas(self) == 1 else 1,  # replicas have threads of their own
             weights=problem.weights,
             kinds=problem.kinds,
         )

@@ -151,6 +151,16 @@ def whole(low: int, high: int | None = None) -> Limits:
     return Limits("int", wanted, read)
 
 
+def whole_or(word: str, low: int) -> Limits:
+    """A whole number, or a word instead."""
+    limits = whole(low)
+
+    def read(value: Any) -> Any:
+        return value if isinstance(value, str) and value == word else limits.read(value)
+
+    return Limits("int or str", f"{limits.wanted}, or {word!r}", read)
+
+
 def integer() -> Limits:
     def read(value: Any) -> Any:
         _require(isinstance(value, Integral) and not isinstance(value, bool))

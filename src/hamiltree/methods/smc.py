@@ -45,6 +45,8 @@ class SMC(HardMethod):
         "target_rhat": f"{AT_ONCE} has no R-hat. Leave target_rhat at None, and raise n_draws "
         "where the particles are too few",
         "max_draws": f"{AT_ONCE} stops at n_draws. Leave max_draws at None",
+        "max_seconds": f"{AT_ONCE} has nothing to keep before the end. Leave max_seconds at None, "
+        "and lower n_draws where it takes too long",
         "warm_start": f"{AT_ONCE} has no chains to go on with. Set warm_start=False, and a larger "
         "n_draws for more particles",
     }

@@ -13,6 +13,7 @@ from ..utils.arrays import FloatArray
 from .base import PAPER_LENGTHS, Configuration, Defaults, Problem, Sampler, described
 from .common import (
     HardMethod,
+    adds_replicas,
     check_replicas,
     hottest_power_parameter,
     replicas_parameter,
@@ -42,7 +43,11 @@ class WU(HardMethod):
     }
     defaults: ClassVar[Defaults] = Defaults(h=None, alpha_split=None, beta_split=None)
     paper_defaults: ClassVar[Defaults] = replace(defaults, **PAPER_LENGTHS)
-    paper_values: ClassVar[Mapping[str, Any]] = {"expected_splits": 0.8, "class_prior": 2.0}
+    paper_values: ClassVar[Mapping[str, Any]] = {
+        "expected_splits": 0.8,
+        "class_prior": 2.0,
+        "replicas": 1,
+    }
 
     expected_splits: float = parameter(
         3.0, real(0), "Mean of the Poisson prior of the number of splits."
@@ -57,7 +62,7 @@ class WU(HardMethod):
         whole(1),
         "Triples of moves before the restructuring move of an iteration, and again after it.",
     )
-    replicas: int = replicas_parameter()
+    replicas: int | str = replicas_parameter()
     hottest_power: float | None = hottest_power_parameter()
     tau_prior: tuple[float, float] = tau_prior_parameter()
     variance: str = variance_parameter()
@@ -67,6 +72,10 @@ class WU(HardMethod):
     ) -> PriorTree | None:
         rules = RuleDraws(self, columns, rng)
         return pinball_tree(configuration, rules.anywhere, np.arange(columns.shape[1]), rng)
+
+    @property
+    def adds_replicas(self) -> bool:
+        return adds_replicas(self)
 
     def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:
         check_replicas(self)

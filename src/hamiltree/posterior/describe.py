@@ -25,6 +25,7 @@ _ENDED = {
     "n_draws": "",
     "target": ", ended when target_rhat was met",
     "max_draws": ", ended at max_draws",
+    "max_seconds": ", ended by max_seconds",
     "interrupted": ", interrupted",
 }
 

@@ -183,6 +183,9 @@ def _evidence(posterior: Posterior, particles: float | None = None) -> Evidence:
         stuck=stuck,
         stopped=posterior.info.stopped,
         target_rhat=posterior.info.target_rhat,
+        max_seconds=posterior.info.max_seconds,
+        replicas=len(posterior.info.powers) or 1,
+        why_replicas=posterior.info.why_replicas,
     )
 
 

@@ -12,10 +12,10 @@ from ..core.forest import Forest
 from ..inputs.columns import coded
 from ..utils.arrays import FloatArray, IntArray
 
-STOPPED = ("n_draws", "target", "max_draws", "interrupted")
-"""What ends a run: the draws asked for, chains that agree, the limit on the way there, Ctrl-C."""
+STOPPED = ("n_draws", "target", "max_draws", "max_seconds", "interrupted")
+"""What ends a run: the draws asked for, chains that agree, the limits on the way there, Ctrl-C."""
 
-RUN_SETTINGS = ("n_warmup", "seed", "target_rhat", "max_draws")
+RUN_SETTINGS = ("n_warmup", "seed", "target_rhat", "max_draws", "max_seconds")
 """Fields of ``RunInfo`` that say how the run was asked for."""
 
 
@@ -198,6 +198,8 @@ class RunInfo:
     """Its standard error; NaN where there is but one island."""
     powers: tuple[float, ...] = ()
     """Of the likelihood of each replica, the same in every chain; none without replicas."""
+    why_replicas: str = ""
+    """What the first draws showed, where replicas="auto" therefore added replicas."""
     compile_seconds: float = 0.0
     """The time to compile, where that was done in this run."""
     n_warmup: int | None = None
@@ -208,6 +210,8 @@ class RunInfo:
     """Where chains were to agree so well; else None."""
     max_draws: int | None = None
     """Draws per chain at which a run with a target ends in any case."""
+    max_seconds: float | None = None
+    """Seconds after which the run ends in any case."""
 
     def of_other_draws(self) -> RunInfo:
         """The same without what was recorded of the chains, for draws that are not theirs."""

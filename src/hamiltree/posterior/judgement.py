@@ -43,6 +43,11 @@ class Evidence:
     stuck: tuple[int, ...]
     stopped: str
     target_rhat: float | None
+    max_seconds: float | None = None
+    replicas: int = 1
+    """Of each chain."""
+    why_replicas: str = ""
+    """Why replicas="auto" added them."""
 
     @property
     def worst(self) -> str:
@@ -73,7 +78,12 @@ def judge_chains(found: Evidence) -> tuple[bool, str]:
     max_rhat, min_ess = RHAT_LIMIT, MIN_ESS
     if target is not None:
         max_rhat, min_ess = min(max_rhat, target), TARGET_ESS
-    return found.within(max_rhat, min_ess), _sentence(found, max_rhat, min_ess)
+    sentence = _sentence(found, max_rhat, min_ess)
+    if found.why_replicas:
+        came = f"{found.replicas} replicas were added to each chain"
+        added = came if found.replicas > 1 else "Replicas were to be added to each chain"
+        sentence += f" {added}, because {found.why_replicas}."
+    return found.within(max_rhat, min_ess), sentence
 
 
 def _sentence(found: Evidence, max_rhat: float, min_ess: float) -> str:
@@ -124,6 +134,9 @@ def _ending(found: Evidence) -> str:
         return f", and {target} is met with {found.n_draws} draws per chain"
     if found.stopped == "max_draws":
         return f", and max_draws={found.n_draws} came before {target}"
+    if found.stopped == "max_seconds":
+        reached = f"max_seconds={found.max_seconds:g} ended the run at {found.n_draws} draws"
+        return f", and {reached} per chain"
     if found.stopped == "interrupted":
         return f", and the run was interrupted at {found.n_draws} draws per chain"
     return ""
@@ -133,6 +146,8 @@ def _longer(found: Evidence, min_ess: float) -> str:
     """Advice that would bring the effective sample size to twice the minimum, within reason."""
     if found.stopped == "target":
         return f"set target_rhat={RHAT_GOOD}"
+    if found.stopped == "max_seconds" and found.max_seconds is not None:
+        return f"give it more time: max_seconds={_round_up(4 * found.max_seconds)}"
     limit = "n_draws" if found.target_rhat is None else "max_draws"
     n_draws, n_warmup, ess = found.n_draws, found.n_warmup, found.ess[found.thinnest]
     if n_draws < MIN_DRAWS:

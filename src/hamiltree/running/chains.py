@@ -8,6 +8,9 @@ blocks either.
 
 A chain hands its draws over in pieces. ``Chains.collect`` makes of all pieces the flat ``Draws`` of
 a posterior.
+
+With replicas="auto", chains are judged by their first draws, and where they disagree each becomes
+the start of a chain with replicas (``takeover``): what was drawn before counts as warm-up.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from queue import SimpleQueue
 from typing import Any
@@ -25,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.tree.kinds import coded_kinds
-from ..core.tree.record import SCALARS, Piece, joined
+from ..core.tree.record import Piece, joined
 from ..methods.base import Configuration, Problem, build_sampler
 from ..posterior.draws import Draws, RunInfo
 from ..posterior.evidence import evidence_of_ladder, evidence_of_particles
@@ -33,8 +36,10 @@ from ..samplers.tempering import TemperedChain, settle
 from .chain_state import capture, restore
 from .checkpoints import Checkpoints, Identity, Snapshot
 from .cluster import advance_on_cluster, is_asked_for
+from .collect import STAT_TYPES, collect, collect_tallies
 from .interrupts import Stop
 from .progress import Report, compiled, silent
+from .takeover import Takeover
 
 BLOCK_SECONDS = 0.25
 """Aim for blocks of this length: short enough for Ctrl-C, long enough not to cost anything."""
@@ -42,6 +47,8 @@ BLOCKS_PER_ROUND = 64
 """Of each chain, before all meet in any case: who is done first waits for the last."""
 FIRST_ROUND = 50
 """Iterations on a cluster that show how long an iteration takes there."""
+ROUNDS_IN_TIME = 20
+"""Of chains on a cluster, where the time of the run is limited."""
 
 Keep = Callable[[int, int, list[Piece]], None]
 """Takes over a block: number of the chain, iterations, draws."""
@@ -85,34 +92,42 @@ class Chains:
         self._n_jobs = n_jobs
         cores = 1 if self.on_cluster else max(joblib.effective_n_jobs(n_jobs), 1)
         self._n_threads = min(cores, n_chains)
-        inside = max(cores // n_chains, 1)  # threads of a chain, where chains leave some idle
-        sampler = build_sampler(problem, settings, n_warmup, n_particles, inside)
+        self._inside = max(cores // n_chains, 1)  # threads of a chain, where chains leave some idle
+        sampler = build_sampler(problem, settings, n_warmup, n_particles, self._inside)
         self.h = sampler.h
         self.kinds = coded_kinds(problem.kinds)
         root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         generators = [np.random.Generator(np.random.PCG64(s)) for s in root.spawn(n_chains)]
         self.compile_seconds = compiled(sampler.kernels, progress)
         self.started += self.compile_seconds
-        self.chains = [sampler.start(rng) for rng in generators]
+        self.chains: list[Any] = [sampler.start(rng) for rng in generators]
         if not self.on_cluster:
             self.chains[0].compile()
         self._pieces: list[list[Piece]] = [[] for _ in self.chains]
         self._done = [0] * n_chains
+        self.takeover = Takeover(sampler, settings, n_warmup, root.spawn(n_chains))
+        self._before: tuple[list[Any], list[list[Piece]]] | None = None
+        """Chains and draws of before the takeover, for a run that ends without draws after it."""
+        self._ladders: list[TemperedChain] = []
         if resume is not None:
+            if resume.replicas > 1:
+                self._take_over(resume.replicas, resume.taken_over_at)
+                self.takeover.reason = resume.why_replicas
             for chain, state in zip(self.chains, resume.states, strict=True):
                 restore(chain, state)
             self._pieces = [[] if draws is None else [draws] for draws in resume.draws]
             self._done = list(resume.done)
-        self._ladders = [chain for chain in self.chains if isinstance(chain, TemperedChain)]
-        for chain in self._ladders:
-            chain.workers = inside
+            self._before = None
+        self._know_ladders()
         self._workers: list[threading.Thread] = []
         self.block = 1  # iterations that should take about so long:
         self._seconds, self._growth = BLOCK_SECONDS, 4
-        if self.on_cluster:  # chains come back when they are done, or for a checkpoint
-            kept = self._checkpoints.target is not None
-            self.block = FIRST_ROUND if kept else sys.maxsize
-            self._seconds, self._growth = self._checkpoints.seconds if kept else np.inf, 100
+        if self.on_cluster:  # chains come back when they are done, for a checkpoint, or in time
+            seconds = self._stop.seconds / ROUNDS_IN_TIME
+            if self._checkpoints.target is not None:
+                seconds = min(seconds, self._checkpoints.seconds)
+            self.block = FIRST_ROUND if seconds < np.inf else sys.maxsize
+            self._seconds, self._growth = seconds, 100
 
     @property
     def done(self) -> int:
@@ -130,10 +145,12 @@ class Chains:
         """Advance every chain by n iterations, of ``total`` for the report."""
         self._advance(dict.fromkeys(range(len(self.chains)), n), report, total)
 
-    def advance_to(self, total: int, report: Report = silent) -> None:
-        """Advance every chain to ``total`` iterations, in rounds; may end in ``Stopped``."""
-        while self.done < total:
+    def advance_to(self, n_draws: int, report: Report = silent) -> None:
+        """Advance every chain to ``n_draws``, in rounds; may end in ``Stopped``."""
+        while self.done < (total := self.n_warmup + n_draws):
             self._meet()
+            if self._judge():
+                continue
             blocks = 1 if self.on_cluster else BLOCKS_PER_ROUND
             goal = min(self.done + blocks * self.block, total, self._next_round())
             behind = {k: goal - done for k, done in enumerate(self._done) if done < goal}
@@ -163,8 +180,50 @@ class Chains:
         """Where chains with replicas have to meet next, to place these together."""
         while self._ladders and all(chain.is_due for chain in self._ladders):
             settle(self._ladders)
-        left = [end for chain in self._ladders[:1] for end in chain.rounds[chain.settled :]]
+        left = [
+            self.takeover.at + end
+            for chain in self._ladders[:1]
+            for end in chain.rounds[chain.settled :]
+        ]
+        if self.takeover.is_open:
+            left.append(self.n_warmup + self.takeover.n_judged)
         return min(left, default=sys.maxsize)
+
+    # ------------------------------------------------------------------ replicas where needed
+
+    def _judge(self) -> bool:
+        """Whether the chains, which have just made enough draws to be judged, need replicas."""
+        if not (self.takeover.is_open and self.n_draws >= self.takeover.n_judged):
+            return False
+        draws, _ = collect(self._pieces, self.takeover.n_judged, self.h, self.kinds)
+        replicas = self.takeover.decide(draws)
+        if replicas > 1:
+            self._take_over(replicas, self.done)
+        return replicas > 1
+
+    def _take_over(self, replicas: int, at: int) -> None:
+        """Each chain becomes the start of one with replicas."""
+        self._before = self.chains, self._pieces
+        self.chains = self.takeover.start(replicas, at, self.chains)
+        self.n_warmup = at + self.takeover.n_warmup
+        self.forget()
+        problem, _, n_warmup, n_particles = self._task
+        self._task = (problem, self.takeover.settings, n_warmup, n_particles)
+        self.block = 1
+        self._know_ladders()
+
+    def _know_ladders(self) -> None:
+        self._ladders = [chain for chain in self.chains if isinstance(chain, TemperedChain)]
+        for chain in self._ladders:
+            chain.workers = self._inside
+
+    def fall_back(self) -> None:
+        """Back to the draws of before the takeover, where there are none after it."""
+        if self.n_draws == 0 and self._before is not None:
+            self.chains, self._pieces = self._before
+            self.n_warmup -= self.takeover.n_warmup + self.takeover.n_judged
+            self.takeover.reason += ", but the run ended before they had made a draw"
+            self._know_ladders()
 
     def _advance(self, steps: dict[int, int], report: Report, total: int | None) -> None:
         """Advance some chains, each by its own number of iterations."""
@@ -212,7 +271,7 @@ class Chains:
             """A chain that rests, and how far it should go."""
             with lock:
                 most = max(reached.values())
-                wanted = self._stop.signal is not None or self._checkpoints.is_time()
+                wanted = self._stop.is_due or self._checkpoints.is_time()
                 if most == furthest or not wanted:  # a block at least
                     most = sys.maxsize
                 ready = [k for k in resting if reached[k] < min(end[k], most)]
@@ -272,6 +331,9 @@ class Chains:
             done=list(self._done),
             draws=[pieces[0] if pieces else None for pieces in self._pieces],
             seconds=time.perf_counter() - self.started,
+            replicas=self.takeover.replicas,
+            taken_over_at=self.takeover.at,
+            why_replicas=self.takeover.reason,
         )
 
     def collect(self, stopped: str, most: int | None = None) -> tuple[Draws, RunInfo]:
@@ -285,7 +347,7 @@ class Chains:
         info = RunInfo(
             acceptance=collect_tallies([chain.tally() for chain in self.chains]),
             stats={
-                name: scalar[name].astype(_STAT_TYPES.get(name, np.float64))
+                name: scalar[name].astype(STAT_TYPES.get(name, np.float64))
                 for name in self.method.stats
             },
             seconds=time.perf_counter() - self.started,
@@ -296,6 +358,7 @@ class Chains:
             log_evidence=evidence,
             log_evidence_error=error,
             powers=tuple(float(v) for chain in self._ladders[:1] for v in chain.powers),
+            why_replicas=self.takeover.reason,
         )
         return draws, info
 
@@ -312,82 +375,3 @@ class Chains:
             np.concatenate([piece.rungs for piece in pieces])[:kept] for pieces in self._pieces
         ]
         return evidence_of_ladder(np.array(powers), np.array(log_likes))
-
-
-_STAT_TYPES = {
-    "divergent": np.bool_,
-    "nuts_depth": np.int64,
-    "n_gradients": np.int64,
-    "founder": np.int64,
-}
-
-Tally = Mapping[str, Mapping[str, tuple[int, int]]]
-"""phase -> move -> (accepted, proposed), of one chain."""
-
-
-def collect(
-    pieces: Sequence[Sequence[Piece]],
-    kept: int,
-    h: NDArray[np.float64],
-    kinds: NDArray[np.int64] | None = None,
-) -> tuple[Draws, dict[str, NDArray[np.float64]]]:
-    """The first ``kept`` draws of every chain, flat, and all scalars, [chain, draw].
-
-    ``h`` is that of all draws, unless the pieces have one of each. ``kinds`` as in ``Draws``.
-    """
-    counts = [np.concatenate([piece.n_nodes for piece in chain])[:kept] for chain in pieces]
-    nodes = np.array([count.sum() for count in counts])
-    splits, leaves, trees = (nodes - kept) // 2, (nodes + kept) // 2, np.full(len(pieces), kept)
-
-    def flat(name: str, lengths: NDArray[np.int64]) -> NDArray[Any]:
-        """The first so many entries of each chain, one chain after the other, copied once."""
-        first = getattr(pieces[0][0], name)
-        out = np.empty((lengths.sum(), *first.shape[1:]), first.dtype)
-        at = 0
-        for chain, length in zip(pieces, lengths, strict=True):
-            end = at + length
-            for piece in chain:
-                part = getattr(piece, name)[: end - at]
-                out[at : at + len(part)] = part
-                at += len(part)
-        return out
-
-    table = flat("scalars", trees).reshape(len(pieces), kept, -1)  # chain, draw, scalar
-    scalar = {name: table[:, :, j] for j, name in enumerate(SCALARS)}
-    weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())
-    own_h = flat("h", trees)
-    draws = Draws(
-        n_chains=len(pieces),
-        n_draws=kept,
-        node_offset=np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64),
-        size=flat("size", nodes).astype(np.int32, copy=False),
-        feature=flat("feature", splits).astype(np.int32, copy=False),
-        threshold=flat("threshold", splits).astype(np.float64, copy=False),
-        split_weights=flat("weights", splits).astype(np.float64, copy=False),
-        leaf=flat("leaf", leaves).astype(np.float64, copy=False),
-        h=own_h if own_h.shape[1] else h,
-        n_leaves=scalar["n_leaves"].astype(np.int64),
-        depth=scalar["depth"].astype(np.int64),
-        log_likelihood=scalar["log_likelihood"].copy(),
-        log_posterior=scalar["log_posterior"].copy(),
-        sigma=scalar["sigma"].copy(),
-        weights_of_draws=weight / weight.sum(),
-        levels=None if kinds is None else flat("levels", splits),
-        kinds=kinds,
-    )
-    return draws, scalar
-
-
-def collect_tallies(
-    tallies: Sequence[Tally],
-) -> dict[str, dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]]:
-    """phase -> move -> (accepted, proposed), [chain] each."""
-    moves = list(dict.fromkeys(m for tally in tallies for m in tally["sampling"]))
-
-    def counts(phase: str, move: str, which: int) -> NDArray[np.int64]:
-        return np.array([tally[phase].get(move, (0, 0))[which] for tally in tallies])
-
-    return {
-        phase: {move: (counts(phase, move, 0), counts(phase, move, 1)) for move in moves}
-        for phase in ("warmup", "sampling")
-    }

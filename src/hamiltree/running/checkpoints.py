@@ -62,6 +62,11 @@ class Snapshot:
     """Of each chain; None before the first."""
     seconds: float
     """The run took so far."""
+    replicas: int = 1
+    """Of each chain, where replicas="auto" made them necessary."""
+    taken_over_at: int = 0
+    """Iterations of each chain before that."""
+    why_replicas: str = ""
 
 
 class Checkpoints:
@@ -291,6 +296,9 @@ def write(target: Path, snapshot: Snapshot) -> None:
                 "identity": snapshot.identity,
                 "done": list(snapshot.done),
                 "seconds": snapshot.seconds,
+                "replicas": snapshot.replicas,
+                "taken_over_at": snapshot.taken_over_at,
+                "why_replicas": snapshot.why_replicas,
                 "special": special,
             }
         )
@@ -361,5 +369,12 @@ def _parse(file: Any) -> Snapshot:
     if digest.hexdigest() != file.digest:
         raise OSError("its contents have changed since it was written")
     return Snapshot(
-        metadata["identity"], states, metadata["done"], pieces, float(metadata["seconds"])
+        metadata["identity"],
+        states,
+        metadata["done"],
+        pieces,
+        float(metadata["seconds"]),
+        int(metadata.get("replicas", 1)),
+        int(metadata.get("taken_over_at", 0)),
+        str(metadata.get("why_replicas", "")),
     )

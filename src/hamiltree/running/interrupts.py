@@ -1,9 +1,11 @@
-"""Ctrl-C and SIGTERM while chains run: the work under way is finished, then the run ends."""
+"""What ends a run early: Ctrl-C, SIGTERM, or its time. The work under way is finished first."""
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -13,14 +15,22 @@ class Stopped(KeyboardInterrupt):
     """The run was asked to end, and can be kept as it is."""
 
 
+class TimeIsOver(Stopped):
+    """The run has taken as long as it may."""
+
+
 class Stop:
     """Whether the run was asked to end: a context manager that listens for signals.
+
+    ``seconds``: how long the run may take from ``start_clock`` on.
 
     The first signal of a kind is noted; the next one does what it always does. Handlers that
     somebody else installed are left alone, and outside the main thread there are none to install.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = math.inf if seconds is None else seconds
+        self._end = math.inf
         self.signal: signal.Signals | None = None
         """The one received; of both SIGTERM, which ends the process."""
         self._before: dict[int, Any] = {}
@@ -38,10 +48,21 @@ class Stop:
         while self._before:
             signal.signal(*self._before.popitem())
 
+    def start_clock(self) -> None:
+        """From now on the time of the run counts."""
+        self._end = time.perf_counter() + self.seconds
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the run is to end."""
+        return self.signal is not None or time.perf_counter() >= self._end
+
     def look(self) -> None:
-        """End the run, if it was asked to."""
+        """End the run, if it was asked to or its time is over."""
         if self.signal is not None:
             raise Stopped
+        if self.is_due:
+            raise TimeIsOver
 
     @contextmanager
     def at_once(self) -> Iterator[None]:

@@ -18,7 +18,7 @@ from ..methods.base import Configuration, Problem, build_sampler
 from ..posterior.draws import Draws, RunInfo
 from .chains import Chains
 from .checkpoints import Checkpoints, Identity, identify
-from .interrupts import Stop, Stopped
+from .interrupts import Stop, Stopped, TimeIsOver
 from .progress import Report, progress_bar
 
 __all__ = ["Chains", "Goal", "Problem", "build_sampler", "sample"]
@@ -46,6 +46,7 @@ def sample(
     n_warmup: int,
     n_draws: int,
     goal: Goal | None = None,
+    max_seconds: float | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
     progress: bool | None = None,
@@ -55,6 +56,9 @@ def sample(
 
     With a goal the chains make ``n_draws`` and go on until it is reached, or its limit;
     ``RunInfo.stopped`` says which. The draws are those that a longer run begins with.
+
+    ``max_seconds``: the run ends after so long, compiling left aside, with the draws that every
+    chain has made by then; a ``RuntimeError`` where there are none.
 
     Ctrl-C keeps the draws that every chain has made by then; a second one ends at once. SIGTERM
     ends the process with status 143, after the checkpoint is written, if there is one.
@@ -68,7 +72,7 @@ def sample(
     """
     lengths = {"n_chains": n_chains, "n_warmup": n_warmup, "n_particles": n_draws, "seed": seed}
     checkpoints = Checkpoints() if checkpoints is None else checkpoints
-    stop = Stop()
+    stop = Stop(max_seconds)
 
     @cache
     def identity() -> Identity:
@@ -92,6 +96,7 @@ def sample(
         )
     particles = settings.method.makes_particles
     with stop:
+        stop.start_clock()
         checkpoints.begin(chains.snapshot)
         made = n_draws
         with progress_bar(progress, unit="decisions" if particles else "iterations") as report:
@@ -101,7 +106,9 @@ def sample(
                     chains.finish(report)
                     stopped = "n_draws"
                 else:
-                    stopped, made = _run_and_judge(chains, n_warmup, n_draws, goal, report)
+                    stopped, made = _run_and_judge(chains, n_draws, goal, report)
+            except TimeIsOver:
+                stopped, made = "max_seconds", chains.n_draws
             except KeyboardInterrupt as interruption:
                 if stop.signal is not None and not isinstance(interruption, Stopped):
                     raise  # the second Ctrl-C
@@ -113,19 +120,25 @@ def sample(
         if stop.signal == signal.SIGTERM:
             _end_the_process(checkpoints)
     if chains.n_draws == 0:
+        chains.fall_back()
+        made = chains.n_draws
+    if chains.n_draws == 0:
+        if stopped == "max_seconds":
+            assert max_seconds is not None
+            _end_in_warmup(max_seconds, chains, checkpoints)
         _end_without_draws(chains.done, particles, checkpoints)
     return chains.collect(stopped, made)
 
 
 def _run_and_judge(
-    chains: Chains, n_warmup: int, n_draws: int, goal: Goal | None, report: Report
+    chains: Chains, n_draws: int, goal: Goal | None, report: Report
 ) -> tuple[str, int]:
     """Run, judge, and run on in steps that grow with the run; what ended it, and its draws.
 
     A run that goes on is judged again at the lengths at which it was: it ends where it would have.
     """
     while True:
-        chains.advance_to(n_warmup + n_draws, report)
+        chains.advance_to(n_draws, report)
         if goal is None:
             return "n_draws", n_draws
         if goal.enough(*chains.collect("n_draws", n_draws)):
@@ -142,6 +155,21 @@ def _end_the_process(checkpoints: Checkpoints) -> NoReturn:
         text = checkpoints.failure or f"the same call goes on from {checkpoints.path}"
     print(f"hamiltree: ended by SIGTERM; {text}", file=sys.stderr, flush=True)
     raise SystemExit(128 + signal.SIGTERM)
+
+
+def _end_in_warmup(max_seconds: float, chains: Chains, checkpoints: Checkpoints) -> NoReturn:
+    """No draws to return; say how long it would take."""
+    needed = ""
+    if chains.done:
+        seconds = max_seconds * chains.n_warmup / chains.done
+        needed = f" (warm-up alone would take about {seconds:.0f} s)"
+    how = f"raise max_seconds{needed}, or lower n_warmup"
+    if checkpoints.target is not None and checkpoints.failure is None:
+        how += f"; the same call goes on from {checkpoints.path}"
+    raise RuntimeError(
+        f"max_seconds={max_seconds:g} was over in warm-up, after {chains.done} of "
+        f"{chains.n_warmup} iterations, before a tree could be drawn: {how}"
+    )
 
 
 def _end_without_draws(done: int, particles: bool, checkpoints: Checkpoints) -> NoReturn:

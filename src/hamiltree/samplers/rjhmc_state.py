@@ -104,6 +104,11 @@ def sorted_columns(data: Data, settings: Configuration[Any]) -> ScanData:
     )
 
 
+HOT_NUTS_DEPTH = 3
+"""Of replicas whose draws are not kept: what they are for is other trees, and a trajectory of seven
+gradients moves thresholds enough for these to be exchanged."""
+
+
 def make_plan(sampler: RJHMC, keep: bool) -> Plan:
     settings, n_warmup = sampler.settings, sampler.n_warmup
     first, final = first_softness_of(sampler.h, settings), sampler.h
@@ -123,7 +128,7 @@ def make_plan(sampler: RJHMC, keep: bool) -> Plan:
             [settings.method.warmup_acceptance == "biased", settings.method.acceptance == "biased"]
         ),
         target_accept=settings.method.target_accept,
-        max_depth=sampler.max_nuts_depth,
+        max_depth=sampler.max_nuts_depth if keep else min(sampler.max_nuts_depth, HOT_NUTS_DEPTH),
         n_warmup=n_warmup,
         h_warmup=h_schedule(n_warmup, first, final),
         window_end=window_end,

@@ -159,9 +159,10 @@ def unpack_acceptance(stored: Mapping[str, Any], n_chains: int) -> dict[str, Any
 
 def unpack_run(stored: Mapping[str, Any]) -> dict[str, Any]:
     """How the run was asked for: fields of ``RunInfo``."""
+    stored = {"max_seconds": None, **stored}  # which is younger than format 4
     require(stored.keys() == set(RUN_SETTINGS), "it does not say how the run was asked for")
     for name, value in stored.items():
-        kind = int | float | None if name == "target_rhat" else int | None
+        kind = int | float | None if name in ("target_rhat", "max_seconds") else int | None
         require(isinstance(value, kind), f"{name} is wrong")
     return dict(stored)
 

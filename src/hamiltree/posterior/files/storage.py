@@ -136,6 +136,7 @@ def write(
             "log_evidence": info.log_evidence,
             "log_evidence_error": info.log_evidence_error,
             "powers": info.powers,
+            "why_replicas": info.why_replicas,
             "boolean_stats": [name for name, stat in info.stats.items() if stat.dtype == bool],
             "run": info.settings(),
             "table": None if table is None else table.to_dict(),
@@ -289,6 +290,7 @@ def _parse(file: Any, file_size: int) -> Contents:
         log_evidence=None if evidence is None else float(evidence),
         log_evidence_error=None if error is None else float(error),
         powers=tuple(float(power) for power in metadata.get("powers", ())),
+        why_replicas=str(metadata.get("why_replicas", "")),
         **unpack_run(metadata["run"]),
     )
     old = stored < 3

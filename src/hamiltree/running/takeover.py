@@ -1,0 +1,112 @@
+"""replicas="auto": chains that sit in different modes go on with replicas.
+
+Chains start without replicas, which cost several times as much. Once each has made a few draws,
+these are judged: levels of the log-likelihood, or numbers of leaves, that do not mix are modes, and
+then every chain becomes the start of one with replicas. All that was drawn before counts as
+warm-up. The decision depends on the draws alone, and is made once, at a fixed iteration: a run that
+was stopped and went on, or was made by other threads, decides the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..methods.base import Configuration
+from ..posterior.diagnostics import rank_rhat
+from ..posterior.draws import Draws
+from ..samplers.ladder import GAP_WANTED
+from ..samplers.tempering import Tempered, TemperedChain, arrays_of
+
+JUDGED_DRAWS = 250
+"""Of each chain, before it is decided."""
+MODES = 1.2
+"""R-hat above which chains are taken to be in different modes, rather than slow."""
+FEWEST_WARMUP = 100
+"""Iterations of warm-up that replicas need to be placed."""
+HOT_END = 0.25
+"""Power that the replicas should reach; where they mix by themselves, the end is placed there."""
+FEWEST, MOST = 4, 16
+"""Replicas."""
+
+
+class Takeover:
+    """Whether replicas take over, how many, and the chains that they start from."""
+
+    def __init__(
+        self,
+        sampler: Any,
+        settings: Configuration[Any],
+        n_warmup: int,
+        seeds: Sequence[np.random.SeedSequence],
+    ) -> None:
+        self.settings = settings
+        self.n_warmup = n_warmup
+        """Iterations of warm-up after the takeover."""
+        self.replicas = 1
+        """Of each chain, after it."""
+        self.at = 0
+        """Iterations of each chain before it."""
+        self.reason = ""
+        """Why they took over; empty where they did not."""
+        self.n_judged = JUDGED_DRAWS
+        """Draws of each chain by which it is decided."""
+        self._sampler, self._seeds = sampler, seeds
+        self.is_open = (
+            settings.method.adds_replicas and len(seeds) > 1 and n_warmup >= FEWEST_WARMUP
+        )
+        """Whether it is still to be decided."""
+
+    def decide(self, draws: Draws) -> int:
+        """The number of replicas, 1 for none, by the first draws of every chain."""
+        self.is_open = False
+        rhat = {
+            "the log-likelihood": rank_rhat(draws.log_likelihood),
+            "the number of leaves": rank_rhat(draws.n_leaves.astype(np.float64)),
+        }
+        worst = max(rhat, key=lambda name: rhat[name])
+        if not rhat[worst] > MODES:
+            return 1
+        value = f"{rhat[worst]:.2f}" if math.isfinite(rhat[worst]) else "infinite"
+        self.reason = (
+            f"R-hat of {worst} over the first {self.n_judged} draws of {draws.n_chains} chains "
+            f"was {value}"
+        )
+        return replicas_for(draws.log_likelihood)
+
+    def start(self, replicas: int, at: int, chains: Sequence[Any]) -> list[TemperedChain]:
+        """Chains with replicas, all of which begin at the tree that the chain before had."""
+        self.is_open = False
+        self.replicas, self.at = replicas, at
+        self.settings = replace(
+            self.settings, method=self.settings.method.set_params(replicas=replicas)
+        )
+        tempered = Tempered(
+            self._sampler, self.n_warmup, replicas, self.settings.method.hottest_power
+        )
+        started = []
+        for chain, seed in zip(chains, self._seeds, strict=True):
+            new = tempered.start(np.random.Generator(np.random.PCG64(seed)))
+            for rung in new.rungs:
+                for there, here in zip(arrays_of(rung), arrays_of(chain), strict=True):
+                    there[...] = here
+                rung.after_exchange()
+            started.append(new)
+        return started
+
+
+def replicas_for(log_likelihood: np.ndarray) -> int:
+    """How many, for exchanges of about half of the proposals down to ``HOT_END``.
+
+    The communication barrier at the target is half of the mean difference of two draws of a chain,
+    per unit of power, and is taken to fall like 1 / power (``samplers.ladder``).
+    """
+    n = log_likelihood.shape[1]
+    rank = 2.0 * np.arange(1, n + 1) - n - 1.0
+    local = (np.sort(log_likelihood, axis=1) @ rank / (n * (n - 1))).mean()
+    barrier = local * math.log(1.0 / HOT_END)
+    return int(np.clip(1 + math.ceil(barrier / GAP_WANTED), FEWEST, MOST))
