@@ -86,7 +86,7 @@ def test_values_become_plain():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: HMCDF(replicas=0), "replicas must be an integer of at least 1, got 0"),
+        (lambda: HMCDF(replicas=0), "replicas must be an integer of at least 1, or 'auto', got 0"),
         (lambda: HMCDF(replicas=True), "replicas must be an integer"),
         (lambda: HMCDF(replicas=2.0), "replicas must be an integer"),
         (lambda: HMCDF(replicas=None), "replicas must be an integer"),
