@@ -27,46 +27,71 @@ from sklearn.model_selection import train_test_split
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.datasets import load_bcw, make_cgm
 from hamiltree.experiments.measures import predictive_measures
-from hamiltree.methods import HMCDF
+from hamiltree.methods import CGM, HMCDF, HMCDFI, WU
 
 from .data import read_packaged
 from .markdown import Claim, Report, table
 
 N_SPLITS = int(os.environ.get("HAMILTREE_BENCH_SPLITS", "5"))
 RUN = {"n_chains": 2, "n_warmup": 300, "n_draws": 500, "n_jobs": 1, "progress": False}
+FLAT: dict[str, Any] = {"class_prior": 1.0, "sigma_prior": (1.5, 1.5)}
+"""Priors of leaves before this study chose others: those of every choice that names no other."""
+
+
+def leaves(fields: dict[str, Any]) -> dict[str, Any]:
+    """The same with the flat priors where it names no others."""
+    named = {"class_prior": None} if "class_mass" in fields else {}
+    return {**FLAT, **named, **fields}
+
+
+def soft(h: float | str, **fields: Any) -> dict[str, Any]:
+    """HMC-DF with this h."""
+    return {"h": h, "method": HMCDF(**leaves(fields))}
+
+
+def oblique(h: float | str, **fields: Any) -> dict[str, Any]:
+    """HMC-DFI with this h."""
+    return {"h": h, "method": HMCDFI(**leaves(fields))}
+
+
 BASE = "h = .01"
 CHOICES: dict[str, dict[str, Any]] = {
-    BASE: {"h": 0.01},
-    "h = 0": {"h": 0.0},
-    "h = .003": {"h": 0.003},
-    "h = .03": {"h": 0.03},
-    "h = .1": {"h": 0.1},
-    "h auto": {"h": "auto"},
-    "h auto, each feature": {"h": "auto", "method": HMCDF(h_by_feature=True)},
-    "h learned": {"h": "learn"},
-    "h learned, each feature": {"h": "learn", "method": HMCDF(h_by_feature=True)},
-    "h learned, split .95, 1": {"h": "learn", "alpha_split": 0.95, "beta_split": 1.0},
-    "split .95, 1": {"h": 0.01, "alpha_split": 0.95, "beta_split": 1.0},
-    "split .95, .5": {"h": 0.01, "alpha_split": 0.95, "beta_split": 0.5},
-    "split .5, 2": {"h": 0.01, "alpha_split": 0.5, "beta_split": 2.0},
-    "hmc-dfi": {"h": 0.01, "method": "hmc-dfi"},
-    "hmc-dfi, h = .03": {"h": 0.03, "method": "hmc-dfi"},
-    "hmc-dfi, h = .1": {"h": 0.1, "method": "hmc-dfi"},
-    "cgm": {"method": "cgm"},
+    BASE: soft(0.01),
+    "h = 0": soft(0.0),
+    "h = .003": soft(0.003),
+    "h = .03": soft(0.03),
+    "h = .1": soft(0.1),
+    "h auto": soft("auto"),
+    "h auto, each feature": soft("auto", h_by_feature=True),
+    "h learned": soft("learn"),
+    "h learned, each feature": soft("learn", h_by_feature=True),
+    "h learned, split .95, 1": {**soft("learn"), "alpha_split": 0.95, "beta_split": 1.0},
+    "split .95, 1": {**soft(0.01), "alpha_split": 0.95, "beta_split": 1.0},
+    "split .95, .5": {**soft(0.01), "alpha_split": 0.95, "beta_split": 0.5},
+    "split .5, 2": {**soft(0.01), "alpha_split": 0.5, "beta_split": 2.0},
+    "hmc-dfi": oblique(0.01),
+    "hmc-dfi, h = .03": oblique(0.03),
+    "hmc-dfi, h = .1": oblique(0.1),
+    "cgm": {"method": CGM(class_prior=1.0)},
 }
 CLASS_CHOICES: dict[str, dict[str, Any]] = {
-    "class prior .5": {"h": 0.01, "method": HMCDF(class_prior=0.5)},
-    "class mass 1": {"h": 0.01, "method": HMCDF(class_mass=1.0)},
-    "class mass .5": {"h": 0.01, "method": HMCDF(class_mass=0.5)},
-    "h learned, class mass 1": {"h": "learn", "method": HMCDF(class_mass=1.0)},
-    "h learned, class mass .5": {"h": "learn", "method": HMCDF(class_mass=0.5)},
+    "class prior .5": soft(0.01, class_prior=0.5),
+    "class mass 1": soft(0.01, class_mass=1.0),
+    "class mass .5": soft(0.01, class_mass=0.5),
+    "h auto, class mass 1": soft("auto", class_mass=1.0),
+    "h learned, class mass 1": soft("learn", class_mass=1.0),
+    "h learned, class mass .5": soft("learn", class_mass=0.5),
+    "hmc-dfi, class mass 1": oblique(0.01, class_mass=1.0),
+    "cgm, class mass 1": {"method": CGM(class_mass=1.0)},
+    "wu": {"method": WU(class_prior=1.0)},
+    "wu, class mass 1": {"method": WU(class_mass=1.0)},
 }
 """For classification alone."""
 NUMBER_CHOICES: dict[str, dict[str, Any]] = {
-    "h learned, sigma 1.5, .5": {"h": "learn", "method": HMCDF(sigma_prior=(1.5, 0.5))},
-    "h learned, sigma 1.5, .2": {"h": "learn", "method": HMCDF(sigma_prior=(1.5, 0.2))},
-    "h learned, sigma 1.5, .1": {"h": "learn", "method": HMCDF(sigma_prior=(1.5, 0.1))},
-    "h learned, sigma 1.5, .03": {"h": "learn", "method": HMCDF(sigma_prior=(1.5, 0.03))},
+    "h learned, sigma 1.5, .5": soft("learn", sigma_prior=(1.5, 0.5)),
+    "h learned, sigma 1.5, .2": soft("learn", sigma_prior=(1.5, 0.2)),
+    "h learned, sigma 1.5, .1": soft("learn", sigma_prior=(1.5, 0.1)),
+    "h learned, sigma 1.5, .03": soft("learn", sigma_prior=(1.5, 0.03)),
 }
 """For regression alone."""
 ALL_CHOICES = CHOICES | CLASS_CHOICES | NUMBER_CHOICES

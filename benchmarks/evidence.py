@@ -109,6 +109,7 @@ def toy_evidence(name: str, method: str, values: dict[str, Any]) -> RunInfo:
         "min_leaves": prior.min_leaves,
         "max_leaves": prior.max_leaves,
         "class_prior": prior.classes,
+        "sigma_prior": prior.sigma,
         "replicas": 6,
         "hottest_power": 0.0,
         **values,

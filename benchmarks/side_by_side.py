@@ -24,9 +24,9 @@ ROUNDS = 12
 GOAL = 0.95
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "iris": ("iris", {}),
+    "iris": ("iris", {"h": 0.01}),
     "iris, hmc-dfi": ("iris", {"method": "hmc-dfi"}),
-    "breast cancer": ("bcw", {}),
+    "breast cancer": ("bcw", {"h": 0.01}),
     "breast cancer, h=0": ("bcw", {"h": 0}),
     "breast cancer, cgm": ("bcw", {"method": "cgm"}),
     "breast cancer, smc": ("bcw", {"method": "smc"}),
@@ -37,6 +37,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "CGM, h=0": ("cgm", {"h": 0}),
     "CGM, explicit means": ("cgm", {"h": 0.01, "leaf_means": "explicit"}),
 }
+FIELDS = {"classes": {"class_prior": 1.0}, "numbers": {"sigma_prior": (1.5, 1.5)}}
+"""The priors of 0.1.0, whose defaults later versions changed."""
 
 
 def run(console: Console) -> Iterator[tuple[str, str, str, bool | None]]:
@@ -108,10 +110,19 @@ def work() -> None:
         given = dict(chosen)
         if given.get("method") != "smc":
             given["n_warmup"] = 100
-        if "leaf_means" in given and "leaf_means" not in estimator().get_params(deep=False):
-            from hamiltree.methods import HMCDF  # version 0.1.0 had it on the estimator
+        method = given.pop("method", "hmc-df")
+        classes = estimator is BayesianTreeClassifier
+        fields = dict(FIELDS["classes" if classes else "numbers"])
+        if not classes and not method.startswith("hmc"):
+            fields = {}  # their prior of the noise is the same
+        if "leaf_means" in given:
+            fields["leaf_means"] = given.pop("leaf_means")
+        if "class_prior" in estimator().get_params(deep=False):
+            given |= {"method": method, **fields}  # version 0.1.0 had them on the estimator
+        else:
+            from hamiltree.methods import METHODS
 
-            given["method"] = HMCDF(leaf_means=given.pop("leaf_means"))
+            given["method"] = METHODS[method](**fields)
         model = estimator(n_chains=1, n_draws=500, random_state=int(seed), **given).fit(X, y)
         print("seconds", model.posterior_.info.seconds, flush=True)
 

@@ -61,7 +61,7 @@ def test_leaves_without_the_constant_are_those_of_the_posterior_without_it():
     leaves = np.array([[2, 3, 3, 5]])
     posterior = SimpleNamespace(
         n_classes=3, n_leaves=leaves, weights=np.full((1, 4), 0.25),
-        configuration=HMCDF().configured(),
+        configuration=HMCDF(class_prior=1.0).configured(),
     )  # fmt: skip
     # Gamma(3) = 2 a leaf: draws weigh 2^-leaves
     weights = 0.5 ** leaves[0]

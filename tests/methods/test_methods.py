@@ -11,7 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
-from hamiltree.methods import CGM, METHODS, WU
+from hamiltree.methods import CGM, HMCDF, HMCDFI, METHODS, SMC, WU
 from hamiltree.posterior import Posterior
 
 from ..support.configuring import parameters
@@ -140,6 +140,20 @@ def test_the_total_mass_is_spread_over_the_classes():
     assert fitted(method=CGM.paper(class_prior=2.0)).method.class_concentration(3) == (2.0,) * 3
     with pytest.raises(ValueError, match="class_prior or class_mass, not both"):
         fitted(method=CGM(class_mass=1.0, class_prior=1.0))
+
+
+def test_priors_of_leaves_are_ours_or_the_papers():
+    """One row in each leaf, spread over the classes; the papers have other values."""
+    for cls in METHODS.values():
+        assert cls().class_concentration(4) == (0.25,) * 4
+        assert cls(class_prior=0.5).class_concentration(4) == (0.5,) * 4
+        assert cls.paper(class_mass=2.0).class_concentration(4) == (0.5,) * 4
+    assert WU.paper().class_concentration(2) == (2.0, 2.0)
+    assert SMC.paper().class_concentration(2) == (0.25, 0.25)
+    for cls in (HMCDF, HMCDFI):
+        assert cls.paper().class_concentration(3) == (1.0,) * 3
+        assert cls().sigma_prior == (1.5, 0.1)
+        assert cls.paper().sigma_prior == (1.5, 1.5)
 
 
 @pytest.mark.parametrize(

@@ -136,8 +136,10 @@ def test_paper_is_the_preset(name, regression):
 
 
 def test_shared_values_are_the_estimators_or_the_methods():
-    assert HMCDF().configured().h == 0.01
-    assert HMCDF().configured(regression=True).h == "learn"
+    for regression in (False, True):
+        assert HMCDF().configured(regression=regression).h == "learn"
+    assert HMCDF(likelihood="paper").configured().h == 0.01  # which h cannot be learned by
+    assert HMCDF(likelihood="paper").configured(regression=True).h == "learn"
     assert HMCDF(replicas=2).configured(regression=True).h == "learn"
     assert HMCDF(moves="prior").configured(regression=True).h == 0.01
     assert HMCDFI().configured(regression=True).h == 0.01

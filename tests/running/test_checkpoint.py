@@ -114,7 +114,7 @@ def test_a_seed_left_to_chance_is_kept(tmp_path):
     [
         ({"alpha_split": 0.5}, "alpha_split was 0.95 and is 0.5. To go on with it, call fit as"),
         ({"n_chains": 3}, "n_chains was 2 and is 3"),
-        ({"n_warmup": 41, "h": 0.2}, "n_warmup was 40 and is 41; h was 0.01 and is 0.2"),
+        ({"n_warmup": 41, "h": 0.2}, "n_warmup was 40 and is 41; h was 'learn' and is 0.2"),
         ({"random_state": 2}, r"the seed that random_state gives was \d+ and is \d+"),
         ({"method": "cgm"}, "method was 'hmc-df' and is 'cgm'"),
         ({"n_draws": 20}, "has 30 draws per chain already, more than n_draws=20"),

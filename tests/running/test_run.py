@@ -23,7 +23,7 @@ from ..reference.model import TOYS, Prior, from_flat, log_posterior
 from ..statistical.battery import CONFIGURATIONS
 from ..support.configuring import changed, configured
 
-SETTINGS = configured(h=0.1, max_leaves=6)
+SETTINGS = configured(h=0.1, max_leaves=6, class_prior=Prior().classes, sigma_prior=Prior().sigma)
 
 
 def problem(name: str = "three-classes") -> Problem:

@@ -70,6 +70,7 @@ def run_toy(
         "min_leaves": prior.min_leaves,
         "max_leaves": prior.max_leaves,
         "class_prior": prior.classes,
+        "sigma_prior": prior.sigma,
         "likelihood_power": float(likelihood),
         "likelihood": of_labels,
         **CONFIGURATIONS[configuration],

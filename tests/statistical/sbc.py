@@ -140,6 +140,7 @@ def replicate(
             alpha_split=PRIOR.alpha_split,
             beta_split=PRIOR.beta_split,
             max_leaves=PRIOR.max_leaves,
+            class_prior=PRIOR.classes,
             sigma_prior=PRIOR.sigma,
             **usable(case.method, CONFIGURATIONS[case.configuration]),
         ),

@@ -37,6 +37,7 @@ def fitted(estimator, X, y, n_classes, method, h, seed):
         alpha_split=PRIOR.alpha_split,
         beta_split=PRIOR.beta_split,
         max_leaves=PRIOR.max_leaves,
+        class_prior=PRIOR.classes,
         sigma_prior=PRIOR.sigma,
     )
     problem = Problem(np.ascontiguousarray(X.T), y, n_classes)
@@ -91,7 +92,7 @@ def class_intervals(method, h, n_classes, rng, n_replicates):
     for _ in range(n_replicates):
         X, new = rng.uniform(size=(ROWS, 2)), rng.uniform(size=(NEW, 2))
         truth = sample_tree(rng, 2, PRIOR, method=method)
-        leaf = rng.dirichlet(np.ones(n_classes), size=len(leaves(truth)))
+        leaf = rng.dirichlet(np.full(n_classes, PRIOR.classes), size=len(leaves(truth)))
         p, p_new = (phi(truth, rows, h) @ leaf for rows in (X, new))
         y, y_new = ((rng.random((len(q), 1)) > q.cumsum(axis=1)).sum(axis=1) for q in (p, p_new))
         seed = int(rng.integers(2**31))

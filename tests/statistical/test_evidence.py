@@ -51,6 +51,7 @@ def ladder_on(toy: Toy, method: str, seed: int, **values: object) -> RunInfo:
         "min_leaves": prior.min_leaves,
         "max_leaves": prior.max_leaves,
         "class_prior": prior.classes,
+        "sigma_prior": prior.sigma,
         "replicas": 5,
         "hottest_power": 0.0,
         **values,

@@ -124,6 +124,7 @@ def run(
         "beta_split": prior.beta_split,
         "max_leaves": prior.max_leaves,
         "class_prior": prior.classes,
+        "sigma_prior": prior.sigma,
         "likelihood_power": power,
         "likelihood": likelihood,
         **CONFIGURATIONS[configuration],

@@ -39,11 +39,13 @@ STORED = Path(__file__).parents[1] / "data" / "draws.json"
 
 SHORT = {"n_warmup": 60, "n_draws": 60}
 LARGE = {"n_warmup": 10, "n_draws": 10}
+PER_CLASS = {"class_prior": 1.0}
+"""The default of 0.1.0, with which the draws of CGM, WU and SMC are still compared."""
 PAPER = {"preset": "paper", "n_warmup": 2, "n_draws": 3}
 
 CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "df-iris": ("iris", SHORT),
-    "df-bcw": ("bcw", SHORT),
+    "df-iris": ("iris", {**SHORT, "h": 0.01}),
+    "df-bcw": ("bcw", {**SHORT, "h": 0.01}),
     "df-bcw-hard": ("bcw", {**SHORT, "h": 0}),
     "df-iris-learn": ("iris", {**SHORT, "h": "learn"}),
     "df-iris-auto-by": ("iris", {**SHORT, "h": "auto", "h_by_feature": True}),
@@ -55,19 +57,19 @@ CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "dfi-cgm": ("cgm", {**SHORT, "method": "hmc-dfi", "h": 0.02}),
     "df-iris-paper": ("iris", {**PAPER, "adapt_steps": 30}),
     "dfi-cgm-paper": ("cgm", {**PAPER, "method": "hmc-dfi", "adapt_steps": 20}),
-    "df-big-class": ("large classes", LARGE),
+    "df-big-class": ("large classes", {**LARGE, "h": 0.01}),
     "df-big-reg": ("large numbers", LARGE),
     "df-big-f32": ("large classes", {**LARGE, "dtype": "float32"}),
-    "cgm-bcw": ("bcw", {**SHORT, "method": "cgm"}),
+    "cgm-bcw": ("bcw", {**SHORT, "method": "cgm", **PER_CLASS}),
     "cgm-dia-gap": ("diabetes", {**SHORT, "method": "cgm", "rule_prior": "gap"}),
     "cgm-dia-prior": (
         "diabetes",
         {**SHORT, "method": "cgm", "moves": "prior", "variance": "common"},
     ),
-    "cgm-bcw-unit": ("bcw", {**SHORT, "method": "cgm", "rule_prior": "uniform01"}),
-    "wu-bcw": ("bcw", {**SHORT, "method": "wu"}),
+    "cgm-bcw-unit": ("bcw", {**SHORT, "method": "cgm", "rule_prior": "uniform01", **PER_CLASS}),
+    "wu-bcw": ("bcw", {**SHORT, "method": "wu", **PER_CLASS}),
     "wu-dia": ("diabetes", {**SHORT, "method": "wu"}),
-    "smc-bcw": ("bcw", {"n_draws": 300, "method": "smc"}),
+    "smc-bcw": ("bcw", {"n_draws": 300, "method": "smc", **PER_CLASS}),
     "smc-dia": ("diabetes", {"n_draws": 300, "method": "smc"}),
 }
 """By name, the data and the parameters, those of the method among those of the estimator."""

@@ -87,6 +87,7 @@ class Bench:
             "feature_prior": tuple(prior.feature or ()),
             "weight_prior": prior.weight,
             "class_prior": prior.classes,
+            "sigma_prior": prior.sigma,
             "mu_prior": prior.mu,
             "likelihood_power": POWER,
             "likelihood": "paper",  # whose scans count softly whatever the data are

@@ -53,7 +53,7 @@ class EstimatorParameters(BaseEstimator):
         softness(*H_WORDS),
         "HMC-DF and HMC-DFI: softness of the splits as a share of a column's range, one number or "
         'one per column; 0 for hard splits; "auto" chooses it from the spacing of the data; '
-        '"learn" samples it. By default 0.01, but "learn" for regression by HMC-DF where it can.',
+        '"learn" samples it. By default "learn" for HMC-DF where it can, otherwise 0.01.',
         brief="Softness of splits, or auto, or learn.",
     )
     alpha_split: float | None = parameter(

@@ -40,6 +40,8 @@ H_WORDS = ("auto", "learn")
 """What h may be instead of numbers."""
 LENGTHS = ("n_chains", "n_warmup", "n_draws")
 """Parameters of the estimators that say how long a run is."""
+CLASS_MASS = 1.0
+"""Of the Dirichlet prior of a leaf, where neither class_prior nor class_mass is given."""
 MAX_LEAVES = 32_767
 """Scans of large data number leaves in 16 bits."""
 
@@ -136,14 +138,15 @@ class Method(ABC):
         None,
         positive_or_sequence("a positive number, or one for each class"),
         "Dirichlet prior of the class probabilities in a leaf: one number, or one per class; by "
-        "default 1, unless class_mass is given.",
+        "default as class_mass says.",
         task="classification",
     )
     class_mass: float | None = parameter(
         None,
         real(0),
-        "Sum of that Dirichlet prior's parameters, spread evenly over the classes; instead of "
-        "class_prior.",
+        "Sum of that Dirichlet prior's parameters, spread evenly over the classes, or how many "
+        f"rows the prior counts for in each leaf; by default {CLASS_MASS:g}, unless class_prior is "
+        "given.",
         task="classification",
     )
     likelihood_power: float = parameter(
@@ -169,8 +172,9 @@ class Method(ABC):
         estimator leaves them at None.
         """
         values = dict(cls.paper_values)
-        if changes.get("class_prior") is not None:
-            values.pop("class_mass", None)  # one or the other
+        for one, other in (("class_prior", "class_mass"), ("class_mass", "class_prior")):
+            if changes.get(one) is not None:
+                values.pop(other, None)
         return cls(**{**values, **changes}, _paper=True)
 
     @property
@@ -250,10 +254,12 @@ class Method(ABC):
         """Parameters of the Dirichlet prior of a leaf, [n_classes]."""
         if n_classes == 0:
             return ()
-        if self.class_mass is not None:
-            return (self.class_mass / n_classes,) * n_classes
-        prior = 1.0 if self.class_prior is None else self.class_prior
-        return prior if isinstance(prior, tuple) else (prior,) * n_classes
+        if isinstance(self.class_prior, tuple):
+            return self.class_prior
+        if self.class_prior is not None:
+            return (self.class_prior,) * n_classes
+        mass = CLASS_MASS if self.class_mass is None else self.class_mass
+        return (mass / n_classes,) * n_classes
 
     def check(self, configuration: Configuration[Any], n_classes: int) -> None:
         """Refuse values that cannot be together; ``n_classes`` is 0 for regression."""

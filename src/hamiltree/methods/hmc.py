@@ -89,6 +89,8 @@ class HMC(Method):
         "moves": "prior",
         "leaf_means": "explicit",
         "likelihood": "paper",
+        "class_prior": 1.0,
+        "sigma_prior": (1.5, 1.5),
         "scheme": "double-sided",
         "adapt": "transition",
         "replicas": 1,
@@ -124,7 +126,7 @@ class HMC(Method):
         task="regression",
     )
     sigma_prior: tuple[float, float] = parameter(
-        (1.5, 1.5),
+        (1.5, 0.1),
         pair_of_positives(),
         "Inverse gamma prior (shape, scale) of the noise sd, in the model's units.",
         task="regression",
@@ -311,7 +313,7 @@ class HMC(Method):
 class HMCDF(HMC):
     """HMC-DF: soft splits on one feature each. The default method.
 
-    For regression, the default of h is "learn", where the other fields allow it.
+    The default of h is "learn", where the other fields allow it.
     """
 
     name: ClassVar[str] = "hmc-df"
@@ -330,8 +332,9 @@ class HMCDF(HMC):
     )
 
     def estimator_default(self, name: str, *, regression: bool) -> Any:
-        # Regression learns h where it can: that predicts better, and its chains agree as soon.
-        if name == "h" and regression and not self.is_paper and not self.why_not_learned():
+        # h is learned where it can be: that predicts better, and takes no longer.
+        normalised = regression or self.likelihood == "normalised"
+        if name == "h" and normalised and not self.is_paper and not self.why_not_learned():
             return "learn"
         return super().estimator_default(name, regression=regression)
 

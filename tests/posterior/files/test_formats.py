@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from hamiltree import Posterior
 from hamiltree.cli import app
 from hamiltree.methods import CGM, HMCDF, HMCDFI, SMC
 from hamiltree.posterior.files.storage import FileFormatError
+
+from ...support.fake_draws import fake_posterior
 
 FOLDER = Path(__file__).parent / "formats"
 # The first three training rows, and what the version that wrote the file predicted there: the
@@ -70,15 +73,31 @@ def test_what_is_typed_is_checked(key, wrong, tmp_path):
 
 def test_old_settings_become_those_of_the_method():
     read = {name: Posterior.load(FOLDER / name).configuration for name in WRITTEN}
-    soft = HMCDF(class_prior=(1.0, 0.5), likelihood="paper")  # which had no other
+    sigma = {"sigma_prior": (1.5, 1.5)}
+    soft = HMCDF(class_prior=(1.0, 0.5), likelihood="paper", **sigma)  # which had no other
     assert read["classification-0.1.0.nc"] == soft.configured()
-    assert read["regression-0.1.0.nc"] == HMCDF(class_prior=1.0).configured(regression=True)
+    numbers = HMCDF(class_prior=1.0, **sigma)
+    assert read["regression-0.1.0.nc"] == numbers.configured(regression=True)
     cgm = CGM(class_prior=1.0, rule_prior="gap", mean_prior=(0.5, 0.2))
     assert read["regression-cgm-0.1.0.nc"] == cgm.configured()
     smc = SMC.paper(class_prior=(0.25, 0.25))
     assert read["classification-smc-0.1.0.nc"] == smc.configured()
     paper = HMCDFI.paper(class_prior=1.0)
     assert read["classification-paper-0.1.0.nc"] == paper.configured()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [({}, 1.0), ({"class_mass": 0.6}, 0.2), ({"class_prior": 0.3}, 0.3)]
+)
+def test_files_before_format_6_have_one_row_of_each_class(given, expected, tmp_path):
+    """Where their configuration says nothing: that was the default."""
+    post = fake_posterior(0, n_classes=3)
+    configuration = dataclasses.replace(post.configuration, method=HMCDF(**given))
+    Posterior(post.draws, post.info, post.preprocessing, configuration).save(tmp_path / "a.nc")
+    with netCDF4.Dataset(tmp_path / "a.nc", "a") as file:
+        file.hamiltree_format = 5
+    found = Posterior.load(tmp_path / "a.nc").configuration.method.class_concentration(3)
+    assert found == pytest.approx([expected] * 3)
 
 
 def test_an_old_model_file_of_the_command_line(tmp_path):

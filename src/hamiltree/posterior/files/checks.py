@@ -109,12 +109,9 @@ def check_draws(draws: Draws, classification: bool, p: int) -> None:
 
 
 def unpack_configuration(
-    stored: Mapping[str, Any], n_classes: int, *, flat: bool
+    stored: Mapping[str, Any], n_classes: int, file_format: int
 ) -> Configuration[Any]:
-    """The method and the shared values.
-
-    ``flat``: of a file before format 3, which has the values of every method.
-    """
+    """The method and the shared values; before format 3 a file has the values of every method."""
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
     }
@@ -122,10 +119,13 @@ def unpack_configuration(
     require(name in METHODS, f"this version has no method {name!r}")
     cls = METHODS[name]
     known = {f.name for f in declared(cls)}
-    if flat:
+    if file_format < 3:
         values = {name: v for name, v in values.items() if name in known or name in SHARED}
         values |= dict.fromkeys(set(cls.unused) & set(SHARED))
         values["class_mass"] = None  # the class_prior beside it was made from it
+    silent = values.get("class_prior") is None and values.get("class_mass") is None
+    if n_classes and file_format < 6 and silent:
+        values["class_prior"] = 1.0  # the default then
     if n_classes and "likelihood" in known - set(values) and values.get("h") != "learn":
         values["likelihood"] = "paper"  # the only one of a given h before there was a choice
     unknown = set(values) - known - set(SHARED)

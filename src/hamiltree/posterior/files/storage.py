@@ -45,11 +45,12 @@ from .model_record import ModelRecord
 if TYPE_CHECKING:
     from ...inputs.encoding import TrainingTable
 
-FORMAT = 5
+FORMAT = 6
 """Raised by one whenever older versions of the library could not read the file. 2: h of each
 tree, where it was learned. 3: the method's own parameters instead of those of all methods. 4: the
 run and the table under keys of their own, no longer among the provenance. 5: weights of rows,
-missing cells and categories."""
+missing cells and categories. 6: where the configuration leaves class_prior and class_mass at None,
+the sum of the prior is 1, where it was 1 for each class."""
 
 ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "node_offset": (np.int64, ("bounds",)),
@@ -297,7 +298,7 @@ def _parse(file: Any, file_size: int) -> Contents:
     configuration = unpack_configuration(
         metadata["settings" if old else "configuration"],
         0 if classes is None else len(classes),
-        flat=old,
+        stored,
     )
     check_preprocessing(preprocessing)
     check_draws(draws, classes is not None, lengths["columns"])
