@@ -23,6 +23,7 @@ ON_REQUEST = (
     "defaults",
     "scale",
     "one_chain",
+    "optimal",
     "side_by_side",
 )
 """Minutes each, and more: only where they are named."""

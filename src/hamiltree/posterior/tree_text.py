@@ -25,7 +25,7 @@ def tree_text(tree: Tree) -> str:
         if "threshold" not in node:
             lines.append(start + leaf_text(tree.preprocessing, node))
             return
-        lines.append(start + rule_text(tree.preprocessing, node) + _marks(node))
+        lines.append(start + rule_text(tree.preprocessing, node) + _marks(tree, node))
         for side, word in zip(("yes", "no"), words, strict=True):
             add(node[side], depth + 1, f"{word}: ".ljust(len(words[0]) + 2))
 
@@ -36,6 +36,8 @@ def tree_text(tree: Tree) -> str:
         )
     if tree.n_leaves > 1 and tree.certainty is not None:
         lines.append("(% of trees: share of the sampled trees that have such a split)")
+    if any(is_missed(tree, chains) for chains in ([] if tree.chains is None else tree.chains)):
+        lines.append("(in ... chains: where not all chains have such a split)")
     return "\n".join(lines)
 
 
@@ -106,11 +108,24 @@ def in_units(value: float, span: float) -> str:
     return f"{value:.{max(0, 3 - int(np.floor(np.log10(span))))}f}"
 
 
-def _marks(split: dict[str, Any]) -> str:
+def is_missed(tree: Tree, chains: int | None) -> bool:
+    """Whether some chains do not have a split that so many have."""
+    return tree.census is not None and chains is not None and chains < tree.census.n_chains
+
+
+def chains_text(tree: Tree, chains: int) -> str:
+    """In how many chains a split occurs, where not in all."""
+    assert tree.census is not None
+    return f"in {chains} of {tree.census.n_chains} chains"
+
+
+def _marks(tree: Tree, split: dict[str, Any]) -> str:
     """Softness of a split, and the share of the trees that have it, where known."""
     marks = [f"h = {split['h']:.2g}"] if split["h"] > 0 else []
     if split["certainty"] is not None:
         marks.append(f"{split['certainty']:.0%} of trees")
+    if is_missed(tree, split["chains"]):
+        marks.append(chains_text(tree, split["chains"]))
     return f"  ({', '.join(marks)})" if marks else ""
 
 
