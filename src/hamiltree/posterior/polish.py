@@ -12,11 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from ..core.hard.climb import climb_hard, place_hard
 from ..core.hard.informed_sweep import make_explorer
 from ..core.soft.climb import ROUNDS, climb_soft, log_posterior_of
 from ..core.soft.data import LABELS
+from ..core.soft.learned_h import log_prior_of_h
+from ..core.soft.target import log_posterior
 from ..core.tree.nodes import Tree as Nodes
 from ..core.tree.nodes import copy_tree, empty_tree
 from ..methods.base import Configuration, Problem, build_sampler
@@ -305,11 +308,20 @@ class SoftSearches(Searches):
     def agrees(self, value: float, start: int) -> bool:
         """Whether a draw was recorded with its log posterior.
 
-        That of leaf probabilities cannot be told: they are not kept.
+        Leaf probabilities are not kept: where they are sampled the likelihood is taken as recorded,
+        and their prior is known where it is flat.
         """
+        recorded = self.posterior.log_posterior.ravel()[start]
         if self.model.family == LABELS:
-            return bool(np.isfinite(value))
-        return bool(np.isclose(value, self.posterior.log_posterior.ravel()[start], rtol=1e-7))
+            prior = self.model.leaves.prior[0]
+            if not (prior == 1.0).all():
+                return bool(np.isfinite(value))
+            log_like = self.posterior.log_likelihood.ravel()[start]
+            value = log_posterior(self.model, self.nodes, log_like)
+            value += (int(self.nodes.n_nodes[0]) + 1) // 2 * float(gammaln(len(prior)))
+            if self.h_prior.learned:
+                value += log_prior_of_h(self.model, self.h_prior)
+        return bool(np.isclose(value, recorded, rtol=1e-7))
 
     def tree(self, found: Found) -> Tree:
         copy_tree(found.nodes, self.nodes)

@@ -36,8 +36,6 @@ def tree_text(tree: Tree) -> str:
         )
     if tree.n_leaves > 1 and tree.certainty is not None:
         lines.append("(% of trees: share of the sampled trees that have such a split)")
-    if any(is_missed(tree, chains) for chains in ([] if tree.chains is None else tree.chains)):
-        lines.append("(in ... chains: where not all chains have such a split)")
     return "\n".join(lines)
 
 
@@ -108,24 +106,13 @@ def in_units(value: float, span: float) -> str:
     return f"{value:.{max(0, 3 - int(np.floor(np.log10(span))))}f}"
 
 
-def is_missed(tree: Tree, chains: int | None) -> bool:
-    """Whether some chains do not have a split that so many have."""
-    return tree.census is not None and chains is not None and chains < tree.census.n_chains
-
-
-def chains_text(tree: Tree, chains: int) -> str:
-    """In how many chains a split occurs, where not in all."""
-    assert tree.census is not None
-    return f"in {chains} of {tree.census.n_chains} chains"
-
-
 def _marks(tree: Tree, split: dict[str, Any]) -> str:
-    """Softness of a split, and the share of the trees that have it, where known."""
+    """Softness of a split, and how common it is: in trees, and in chains if not in all."""
     marks = [f"h = {split['h']:.2g}"] if split["h"] > 0 else []
     if split["certainty"] is not None:
         marks.append(f"{split['certainty']:.0%} of trees")
-    if is_missed(tree, split["chains"]):
-        marks.append(chains_text(tree, split["chains"]))
+    if tree.census is not None and split["chains"] < tree.census.n_chains:
+        marks.append(f"in {split['chains']} of {tree.census.n_chains} chains")
     return f"  ({', '.join(marks)})" if marks else ""
 
 
