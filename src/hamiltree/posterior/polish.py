@@ -23,6 +23,7 @@ from ..core.soft.target import log_posterior
 from ..core.tree.nodes import Tree as Nodes
 from ..core.tree.nodes import copy_tree, empty_tree
 from ..methods.base import Configuration, Problem, build_sampler
+from ..methods.hmc import is_hard
 from ..samplers.cgm import scan_data_of, scan_model_of
 from ..samplers.common import INFORMED_MOVES
 from ..samplers.hard import HardChain
@@ -46,6 +47,8 @@ MOST_ITERATIONS, FEWEST_ITERATIONS = 200, 10
 CELLS_SEEN = 3_000_000
 """Rows times columns that the iterations of a search look at together: a second or so for all
 searches. Columns of two values are scanned faster, and count a quarter."""
+MOST_CELLS = 4 * CELLS_SEEN // FEWEST_ITERATIONS
+"""Above these there are too few iterations, whatever the columns."""
 FINAL_ROUNDS = np.int64(100)
 """For the leaf probabilities of the tree that is returned."""
 OTHER_SAMPLER = {
@@ -76,6 +79,8 @@ def polished_tree(posterior: Posterior) -> Tree | None:
     gives them.
     """
     if posterior.training is None or not can_polish(posterior.configuration, posterior.n_classes):
+        return None
+    if len(posterior.training.y) * len(posterior.preprocessing.used) > MOST_CELLS:
         return None
     n_iterations = iterations_for(posterior.preprocessing.to_unit(posterior.training.X))
     if n_iterations < FEWEST_ITERATIONS:
@@ -122,8 +127,8 @@ def can_polish(configuration: Configuration[Any], n_classes: int) -> bool:
     """
     method = configuration.method
     explicit = n_classes == 0 and getattr(method, "leaf_means", "collapsed") == "explicit"
-    sampled = n_classes > 0 and getattr(method, "likelihood", "paper") == "normalised"
-    sampled = sampled and bool(np.any(np.asarray(configuration.h) != 0))
+    normalised = n_classes > 0 and getattr(method, "likelihood", "paper") == "normalised"
+    sampled = normalised and not is_hard(configuration.h)
     limitless = sampled and min(method.class_concentration(n_classes)) < 1.0
     oblique = getattr(method, "oblique", False)
     without = method.makes_particles or oblique or explicit or limitless
