@@ -128,8 +128,9 @@ def test_the_log_posterior_of_soft_trees_is_the_references(case, rng):
         model = BayesianTreeClassifier(method=method, h=h, **PRIOR, **SHORT)
     posterior = fitted(model, X, y).posterior_
     tree = posterior.best_tree()
-    assert posterior._polished is tree  # better than all draws
-    assert tree.log_posterior > posterior.log_posterior.max()
+    assert tree.log_posterior >= posterior.log_posterior.max()
+    if h:  # thresholds are never at their best by chance
+        assert posterior._polished is tree
     unit = posterior.preprocessing.to_unit(X).T
     prior = reference.Prior(**PRIOR, classes=method.class_concentration(3))
     same = reference.from_flat(tree.size, tree.feature, tree.threshold)

@@ -15,7 +15,7 @@ from ..support.fake_draws import fake_posterior
 
 
 def chains_of(seed, shifts, n_draws=50, n_training=60):
-    """Chains of roots with one mean each, so far from the mean of y, in its sds; noise as y has."""
+    """Chains of roots with one mean each, so far from that of y, in its sds; noise as y has."""
     n_chains = len(shifts)
     post = fake_posterior(
         seed, n_chains=n_chains, n_draws=n_draws, n_classes=0, n_training=n_training,
@@ -41,7 +41,7 @@ def test_chains_that_predict_alike_count_alike(seed):
 
 
 def test_a_chain_that_predicts_badly_counts_for_nothing(seed):
-    post = chains_of(seed, [0.0, 5.0, 0.0])
+    post = chains_of(seed, [0.0, 20.0, 0.0])
     stacked = post.stacked()
     share = stacked.weights.sum(axis=1)
     assert share[1] < 1e-3
@@ -76,7 +76,7 @@ def test_weights_of_few_and_of_alike_chains(rng):
 
 def test_stacked_chains_are_judged_as_chains(seed):
     """Not as particles: their R-hat does not know the weights."""
-    post = chains_of(seed, [0.0, 5.0, 0.0], n_draws=120)
+    post = chains_of(seed, [0.0, 20.0, 0.0], n_draws=120)
     plain, stacked = post.diagnose(), post.stacked().diagnose()
     assert stacked.rhat == plain.rhat
     assert stacked.ess == plain.ess
@@ -90,7 +90,7 @@ def test_stacked_chains_are_judged_as_chains(seed):
 
 
 def test_stacked_weights_are_kept_in_files(seed, tmp_path):
-    stacked = chains_of(seed, [0.0, 5.0]).stacked()
+    stacked = chains_of(seed, [0.0, 20.0]).stacked()
     stacked.save(tmp_path / "stacked.nc")
     again = Posterior.load(tmp_path / "stacked.nc")
     np.testing.assert_array_equal(again.weights, stacked.weights)
