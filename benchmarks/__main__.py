@@ -25,6 +25,7 @@ ON_REQUEST = (
     "defaults",
     "scale",
     "one_chain",
+    "optimal",
     "side_by_side",
     "wild",
 )

@@ -57,6 +57,68 @@ def test_certainty_counts_the_trees_with_a_like_split(oblique, seed, rng):
         np.testing.assert_allclose(tree.certainty[i], expected, atol=1e-12)
 
 
+def with_splits(per_chain):
+    """Chains of stumps, 100 each: so many of them split on column 0, the others on column 1."""
+    n_chains = len(per_chain)
+    post = fake_posterior(
+        0, n_chains=n_chains, n_draws=100, n_leaves=np.full((n_chains, 100), 2), n_training=40
+    )
+    feature = np.concatenate([np.repeat([0, 1], [n, 100 - n]) for n in per_chain])
+    draws = dataclasses.replace(
+        post.draws, feature=feature.astype(np.int32), threshold=np.full(len(feature), 0.5)
+    )
+    return Posterior(
+        draws, post.info, post.preprocessing, post.configuration, training=post.training
+    )
+
+
+@pytest.mark.parametrize(
+    ("per_chain", "on_0", "on_1"),
+    [
+        ((50, 60, 40, 50), 4, 4),
+        ((100, 0, 100, 100), 3, 1),
+        ((97, 3, 100, 100), 3, 2),  # of 75 % on average: 3 % is more than ten times rarer
+        ((97, 8, 100, 100), 4, 2),
+        ((4, 2, 3, 3), 4, 4),  # rare, but alike
+        ((100, 100, 100, 100), 4, 0),
+    ],
+)
+def test_chains_that_have_a_split(per_chain, on_0, on_1):
+    post = with_splits(per_chain)
+    stumps = [post.tree(chain, draw) for chain in range(4) for draw in (0, 99)]
+    for stump in stumps:
+        expected = (on_0, on_1)[stump.feature[0]]
+        assert list(post.split_chains(stump)) == [expected] == list(stump.chains)
+        assert stump.to_dict()["chains"] == expected
+        share = "of trees)" if expected == 4 else f"of trees, in {expected} of 4 chains)"
+        assert share in stump.to_text()
+    alone = post.without_data()
+    assert alone.tree(0, 0).chains is None
+    assert alone.tree(0, 0).to_dict()["chains"] is None
+    with pytest.raises(ValueError, match="split_chains needs the training data"):
+        alone.split_chains(stumps[0])
+
+
+def test_chains_count_whatever_their_weights(seed, rng):
+    """A split occurs in a chain or not, whether the chain counts much or nothing."""
+    post = with_splits((100, 100, 0, 0))
+    weights = np.repeat(np.array([[0.7], [0.0], [0.3], [0.0]]) / 100, 100, axis=1)
+    heavy = Posterior(
+        dataclasses.replace(post.draws, weights_of_draws=weights),
+        post.info, post.preprocessing, post.configuration, training=post.training,
+    )  # fmt: skip
+    assert list(heavy.split_chains(heavy.tree(0, 0))) == [2]
+    np.testing.assert_allclose(heavy.tree(0, 0).certainty, [0.7])
+
+
+def test_splits_by_chain_average_to_their_certainty(seed):
+    post = fake_posterior(seed, n_chains=3, n_draws=40, n_training=30, oblique=True)
+    tree = max(all_trees(post), key=lambda tree: tree.n_leaves)
+    shares = post._census.by_chain(tree)
+    assert shares.shape == (tree.n_leaves - 1, 3)
+    np.testing.assert_allclose(shares.mean(axis=1), tree.certainty, atol=1e-12)
+
+
 def test_likes_of_weighted_splits_are_counted_on_samples(seed, monkeypatch):
     post = fake_posterior(seed, n_draws=50, n_training=300, oblique=True)
     exact = post.best_tree().certainty

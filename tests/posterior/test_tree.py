@@ -131,7 +131,7 @@ def test_marks_of_certainty_and_rows(seed):
     post = fake_posterior(seed, n_classes=0, n_training=30, n_leaves=np.full((2, 5), 4))
     tree = post.best_tree()
     text = tree.to_text()
-    assert text.count("% of trees)") == 3
+    assert text.count("% of trees") == 4  # of three splits, and what it means
     assert text.count(" rows") == 4
     assert text.split("\n")[-1] == "(% of trees: share of the sampled trees that have such a split)"
     nested = tree.to_dict()

@@ -8,6 +8,9 @@ import numpy as np
 
 from .backend.jit import kernel
 
+LEAST_GAIN = 1e-9
+"""Of a log posterior in a search for its maximum; less is rounding."""
+
 
 @kernel
 def pick(count, rng):
@@ -19,6 +22,14 @@ def pick(count, rng):
 def accept(log_ratio, rng):
     """Metropolis: whether to accept at this log ratio; no number is drawn where it is certain."""
     return log_ratio >= 0.0 or math.log(rng.random()) < log_ratio
+
+
+@kernel
+def accept_gain(gain, log_q, coldness, rng):
+    """Metropolis for a target to the power of ``coldness``; at infinity, only what improves it."""
+    if math.isinf(coldness):
+        return gain > LEAST_GAIN
+    return accept(coldness * gain + log_q, rng)
 
 
 @kernel

@@ -32,7 +32,7 @@ class Fitted:
     n_jobs: int | None
 
     def best_tree(self) -> Tree:
-        """The sampled tree of highest posterior, to read, draw or export.
+        """The tree of highest posterior that was found, to read, draw or export.
 
         The same as ``posterior_.best_tree()``.
         """

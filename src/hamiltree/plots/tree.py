@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from ..posterior import posterior_of
 from ..posterior.tree import Tree
-from ..posterior.tree_text import mean_text, rule_text
+from ..posterior.tree_text import how_common, mean_text, rule_text
 from .style import INK, MUTED, colour, readable_on, towards_white
 
 FONT = 9.0
@@ -116,17 +116,13 @@ def _rule_text(tree: Tree, node: dict[str, Any]) -> str:
     left, less, right = text.rpartition(" <= ")
     if not less:
         lines = textwrap.wrap(text, WRAP)[:4]
-        if node["certainty"] is not None:
-            lines.append(f"{node['certainty']:.0%} of trees")
-        return "\n".join(lines)
+        return "\n".join([*lines, *how_common(tree, node)])
     if "weights" in node:  # one term per line, the operator at its end
         lines = left.replace(" + ", " +\n").replace("\n...", " ...").split("\n")
     else:
         lines = textwrap.wrap(left, WRAP)[:3]
     lines.append(f"\N{LESS-THAN OR EQUAL TO} {right}")
-    if node["certainty"] is not None:
-        lines.append(f"{node['certainty']:.0%} of trees")
-    return "\n".join(lines)
+    return "\n".join([*lines, *how_common(tree, node)])
 
 
 def _leaf_look(tree: Tree, leaf: dict[str, Any], means: tuple[float, float]) -> tuple[str, Any]:

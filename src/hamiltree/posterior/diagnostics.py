@@ -90,16 +90,21 @@ def diagnose(posterior: Posterior) -> Diagnosis:
     that and every effective sample size at least 400. The parts of a single chain are compared
     with each other, which cannot show that it missed a mode: the sentence says so. Particles are no
     chains: they have no R-hat (NaN), and are judged by the effective numbers of their weights and
-    of the first particles that they descend from.
+    of the first particles that they descend from. Chains that were weighed (``stacked``) are judged
+    as they ran, and the sentence says what they count.
     """
-    even = np.allclose(posterior.weights, 1 / posterior.weights.size, rtol=1e-6)
-    if posterior.has_particles or not even:
+    share = posterior.weights.sum(axis=1)  # of each chain
+    chains = np.allclose(posterior.weights, share[:, None] / posterior.n_draws, rtol=1e-6)
+    if posterior.has_particles or not chains:
         effective = _effective_particles(posterior)
         found = _evidence(posterior, particles=min(effective))
         converged, sentence = judge_particles(posterior.weights.shape, *effective)
     else:
         found = _evidence(posterior)
         converged, sentence = judge_chains(found)
+        if not np.allclose(share, 1 / len(share), rtol=1e-6):
+            counted = ", ".join(f"{value:.2f}" for value in share)
+            sentence += f" They were stacked since, and have the weights {counted}."
     return Diagnosis(
         converged=converged,
         sentence=sentence,

@@ -21,16 +21,18 @@ from .diagnostics import diagnose
 from .draws import Draws, RunInfo, TrainingData, places, softness, systematic, take
 from .explain import explain
 from .files import storage
+from .polish import best_tree, polished_tree
 from .prior import sample_prior
 from .representative_tree import (
     Shape,
     SplitCensus,
-    best_draw,
     feature_inclusion,
     likeliest_shapes,
     representative_draw,
     shape_text,
+    split_chains,
 )
+from .stacking import stacked
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ class Posterior:
 
     @property
     def weights(self) -> FloatArray:
-        """Sum to 1; uniform for Markov chains."""
+        """Sum to 1; uniform for Markov chains, unless they are ``stacked``."""
         return self.draws.weights_of_draws
 
     @property
@@ -224,13 +226,8 @@ class Posterior:
 
     # ------------------------------------------------------------------ one tree to read
 
-    def best_tree(self) -> Tree:
-        """The draw of highest log posterior; the first of several.
-
-        Leaf means of regression are at their posterior means given the tree; the draws themselves
-        are those of ``tree(chain, draw)``. The same holds for the trees of the methods below.
-        """
-        return self._tree(best_draw(self)).settled()
+    best_tree = best_tree
+    split_chains = split_chains
 
     def representative_tree(self) -> Tree:
         """The draw that predicts most like all others: the nearest to the posterior mean.
@@ -281,6 +278,7 @@ class Posterior:
     diagnose = diagnose
     sample_prior = sample_prior
     explain = explain
+    stacked = stacked
 
     def summary(self) -> Text:
         """The posterior on one screen, as text that prints itself."""
@@ -290,10 +288,6 @@ class Posterior:
         """Leave-one-out cross-validation, with its reliability in words; prints as text.
 
         ``hamiltree.compare`` compares several models by it.
-
-        Examples
-        --------
-        >>> model.posterior_.loo()  # doctest: +SKIP
         """
         from .loo import loo
 
@@ -390,7 +384,12 @@ class Posterior:
             sigma=float(self.draws.sigma.ravel()[t]),
             training=self.training,
             census=self._census,
+            log_posterior=float(self.draws.log_posterior.ravel()[t]),
         )
+
+    @cached_property
+    def _polished(self) -> Tree | None:
+        return polished_tree(self)
 
     @cached_property
     def _census(self) -> SplitCensus | None:

@@ -26,6 +26,8 @@ NEARBY = 0.05
 """Two splits are alike if at most this share of the training rows lies between them."""
 ROWS_COMPARED = 256
 """Training rows, evenly spaced, on which predictions and weighted splits are compared."""
+RARER = 0.1
+"""A chain has a split unless it is rarer there than this share of how common it is in all."""
 OBLIQUE_DRAWS = 2000
 """Draws, evenly spaced, among which splits like a weighted one (HMC-DFI) are counted."""
 
@@ -62,10 +64,12 @@ class SplitCensus:
 
     def __init__(self, draws: Draws, columns: FloatArray) -> None:
         weights = draws.weights_of_draws.ravel()
+        chain = np.repeat(np.arange(draws.n_chains), draws.n_draws)
+        self.n_chains = draws.n_chains
         self._oblique = draws.split_weights.shape[1] > 0
         if self._oblique:
             chosen = evenly(weights.size, OBLIQUE_DRAWS)
-            draws, weights = take(draws, chosen), weights[chosen]
+            draws, weights, chain = take(draws, chosen), weights[chosen], chain[chosen]
             self._columns = columns[:, evenly(columns.shape[1], ROWS_COMPARED)]
             self._sides = self._side(draws.split_weights, draws.threshold)
         else:
@@ -74,17 +78,41 @@ class SplitCensus:
             self._ranks = self._rank(draws.feature, draws.threshold)
             self._kinds, self._levels = draws.kinds, draws.levels
         self._weights = weights / weights.sum()
+        # within its chain, whatever the chain counts
+        own = np.maximum(np.bincount(chain, weights=weights, minlength=self.n_chains), 1e-300)
+        even = 1 / np.bincount(chain, minlength=self.n_chains)
+        self._chain = chain
+        self._in_chain = np.where(own[chain] > 1e-300, weights / own[chain], even[chain])
         self._tree_of_split = np.repeat(np.arange(weights.size), draws.n_leaves.ravel() - 1)
 
     def certainty(self, tree: Tree) -> FloatArray:
         """Posterior share of the trees that have a split like it, for each split of ``tree``."""
+        shares = [float(self._weights[has].sum()) for has in self._having(tree)]
+        return np.minimum(np.array(shares, np.float64), 1.0)
+
+    def by_chain(self, tree: Tree) -> FloatArray:
+        """The same within each chain, [splits, chain]."""
+        shares = [
+            np.bincount(self._chain[has], self._in_chain[has], self.n_chains)
+            for has in self._having(tree)
+        ]
+        by_chain: FloatArray = np.array(shares, np.float64).reshape(-1, self.n_chains)
+        return np.minimum(by_chain, 1.0)
+
+    def chains(self, tree: Tree) -> IntArray:
+        """In how many chains each split of ``tree`` occurs; see ``Posterior.split_chains``."""
+        shares = self.by_chain(tree)
+        common = shares >= RARER * shares.mean(axis=1, keepdims=True)
+        counts: IntArray = np.sum(common & (shares > 0), axis=1)
+        return counts
+
+    def _having(self, tree: Tree) -> Iterator[NDArray[np.bool_]]:
+        """For each split of ``tree``, which of the trees have one like it."""
         alike = self._alike_oblique(tree) if self._oblique else self._alike(tree)
-        shares = np.zeros(len(tree.threshold))
-        for split, matches in enumerate(alike):
+        for matches in alike:
             has = np.zeros(self._weights.size, dtype=bool)
             has[self._tree_of_split[matches]] = True
-            shares[split] = self._weights[has].sum()
-        return np.minimum(shares, 1.0)
+            yield has
 
     def _alike(self, tree: Tree) -> Iterator[NDArray[np.bool_]]:
         ranks = self._rank(tree.feature, tree.threshold)
@@ -126,6 +154,23 @@ class SplitCensus:
         """[splits, rows]: whether the row goes to no."""
         sides: NDArray[np.bool_] = weights @ self._columns > threshold[:, None]
         return sides
+
+
+def split_chains(posterior: Posterior, tree: Tree) -> IntArray:
+    """In how many chains each split of a tree occurs, [splits], in preorder.
+
+    A chain counts unless such a split (see ``Tree.certainty``) is ten times rarer in its trees
+    than in those of the mean chain. A split of less than all chains is one that they disagree on.
+
+    Raises
+    ------
+    ValueError
+        If the training data were left out of the posterior.
+    """
+    posterior.data("split_chains")
+    census = posterior._census
+    assert census is not None
+    return census.chains(tree)
 
 
 def best_draw(posterior: Posterior) -> int:

@@ -13,7 +13,7 @@ from ..core.forest import Forest
 from ..core.predict import prediction_moments, tree_predictions
 from ..inputs.preprocess import Preprocessing
 from ..methods.base import Method
-from ..utils.arrays import FloatArray
+from ..utils.arrays import FloatArray, IntArray
 from ..utils.notebook import block
 from .draws import TrainingData, special_arrays
 from .leaf_posterior import MeanPosterior, class_intervals, mean_posterior, soft_rows
@@ -71,6 +71,8 @@ class Tree:
     levels: NDArray[np.uint64] | None = None
     """[splits]; as in ``Draws``, as is the next."""
     kinds: NDArray[np.int64] | None = None
+    log_posterior: float | None = None
+    """Unnormalised, as that of draws; None for a tree that was put together by hand."""
 
     @property
     def n_leaves(self) -> int:
@@ -119,6 +121,11 @@ class Tree:
         for HMC-DFI, with at most 5 % of the rows on different sides. None without training data.
         """
         return None if self.census is None else self.census.certainty(self)
+
+    @cached_property
+    def chains(self) -> IntArray | None:
+        """[splits]; in how many chains the split occurs, see ``Posterior.split_chains``."""
+        return None if self.census is None else self.census.chains(self)
 
     @property
     def intervals(self) -> FloatArray | None:
@@ -181,11 +188,11 @@ class Tree:
         """Nested plain Python values, ready for JSON where the class labels are.
 
         A split has ``column`` (of the input) and its name ``feature`` (HMC-DF), or lists of both
-        with ``weights`` (HMC-DFI), and ``threshold``, ``h``, ``certainty``, ``n_rows``, ``yes``
-        and ``no``. A leaf has ``rows`` and ``interval``, and ``classes``, ``probabilities`` and
-        ``counts``, with an interval per class; or ``mean`` and, where leaves have their own, the
-        noise ``sd``. Numbers of training rows are soft. Everything is in the user's units, and
-        None where only the training data, which are missing, could tell.
+        with ``weights`` (HMC-DFI), and ``threshold``, ``h``, ``certainty``, ``chains``,
+        ``n_rows``, ``yes`` and ``no``. A leaf has ``rows`` and ``interval``, and ``classes``,
+        ``probabilities`` and ``counts``, with an interval per class; or ``mean`` and, where leaves
+        have their own, the noise ``sd``. Numbers of training rows are soft. Everything is in the
+        user's units, and None where only the training data, which are missing, could tell.
         """
         from .tree_dict import nested_dict
 

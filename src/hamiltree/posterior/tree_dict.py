@@ -35,6 +35,7 @@ def nested_dict(tree: Tree) -> dict[str, Any]:
 def _split(tree: Tree, split: int) -> dict[str, Any]:
     scale, tau = tree.preprocessing, float(tree.threshold[split])
     certainty = None if tree.certainty is None else float(tree.certainty[split])
+    chains = None if tree.chains is None else int(tree.chains[split])
     if tree.weights.shape[1] == 0:
         column = int(tree.feature[split])
         kind = 0 if tree.kinds is None else int(tree.kinds[column])
@@ -44,6 +45,7 @@ def _split(tree: Tree, split: int) -> dict[str, Any]:
             "threshold": scale.threshold_to_user(column, tau),
             "h": float(tree.h[column] * scale.span[column]),
             "certainty": certainty,
+            "chains": chains,
         }
         return about if kind == 0 else about | _special(tree, split, column, kind)
     # sum_j w_j (x_j - minimum_j) / span_j <= tau, with the x_j freed of their shift and scale
@@ -55,6 +57,7 @@ def _split(tree: Tree, split: int) -> dict[str, Any]:
         "threshold": float(tau + coefficients @ scale.minimum),
         "h": float(tree.h[0]),
         "certainty": certainty,
+        "chains": chains,
     }
 
 

@@ -25,7 +25,7 @@ def tree_text(tree: Tree) -> str:
         if "threshold" not in node:
             lines.append(start + leaf_text(tree.preprocessing, node))
             return
-        lines.append(start + rule_text(tree.preprocessing, node) + _marks(node))
+        lines.append(start + rule_text(tree.preprocessing, node) + _marks(tree, node))
         for side, word in zip(("yes", "no"), words, strict=True):
             add(node[side], depth + 1, f"{word}: ".ljust(len(words[0]) + 2))
 
@@ -106,11 +106,20 @@ def in_units(value: float, span: float) -> str:
     return f"{value:.{max(0, 3 - int(np.floor(np.log10(span))))}f}"
 
 
-def _marks(split: dict[str, Any]) -> str:
-    """Softness of a split, and the share of the trees that have it, where known."""
+def how_common(tree: Tree, split: dict[str, Any]) -> list[str]:
+    """Share of the trees that have a split, where known, and how many chains, if not all."""
+    if tree.census is None:
+        return []
+    marks = [f"{split['certainty']:.0%} of trees"]
+    if split["chains"] < tree.census.n_chains:
+        marks.append(f"in {split['chains']} of {tree.census.n_chains} chains")
+    return marks
+
+
+def _marks(tree: Tree, split: dict[str, Any]) -> str:
+    """Softness of a split, and how common it is."""
     marks = [f"h = {split['h']:.2g}"] if split["h"] > 0 else []
-    if split["certainty"] is not None:
-        marks.append(f"{split['certainty']:.0%} of trees")
+    marks += how_common(tree, split)
     return f"  ({', '.join(marks)})" if marks else ""
 
 

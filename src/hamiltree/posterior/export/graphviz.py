@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..tree_text import branch_words, leaf_text, rule_text
+from ..tree_text import branch_words, how_common, leaf_text, rule_text
 
 if TYPE_CHECKING:
     from ..tree import Tree
@@ -26,9 +26,7 @@ def tree_dot(tree: Tree) -> str:
             text = leaf_text(tree.preprocessing, node).replace("; ", "\n")
             lines.append(f"  n{name} [label={_quoted(text)}, style=rounded];")
             return name
-        text = rule_text(tree.preprocessing, node)
-        if node["certainty"] is not None:
-            text += f"\n{node['certainty']:.0%} of trees"
+        text = "\n".join([rule_text(tree.preprocessing, node), *how_common(tree, node)])
         lines.append(f"  n{name} [label={_quoted(text)}];")
         for side, word in zip(("yes", "no"), words, strict=True):
             lines.append(f"  n{name} -> n{add(node[side])} [label={word}];")
