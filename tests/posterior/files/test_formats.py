@@ -73,12 +73,12 @@ def test_what_is_typed_is_checked(key, wrong, tmp_path):
 
 def test_old_settings_become_those_of_the_method():
     read = {name: Posterior.load(FOLDER / name).configuration for name in WRITTEN}
-    sigma = {"sigma_prior": (1.5, 1.5)}
-    soft = HMCDF(class_prior=(1.0, 0.5), likelihood="paper", **sigma)  # which had no other
+    then = {"sigma_prior": (1.5, 1.5), "replicas": 1}
+    soft = HMCDF(class_prior=(1.0, 0.5), likelihood="paper", **then)  # which had no other
     assert read["classification-0.1.0.nc"] == soft.configured()
-    numbers = HMCDF(class_prior=1.0, **sigma)
+    numbers = HMCDF(class_prior=1.0, **then)
     assert read["regression-0.1.0.nc"] == numbers.configured(regression=True)
-    cgm = CGM(class_prior=1.0, rule_prior="gap", mean_prior=(0.5, 0.2))
+    cgm = CGM(class_prior=1.0, rule_prior="gap", mean_prior=(0.5, 0.2), replicas=1)
     assert read["regression-cgm-0.1.0.nc"] == cgm.configured()
     smc = SMC.paper(class_prior=(0.25, 0.25))
     assert read["classification-smc-0.1.0.nc"] == smc.configured()
