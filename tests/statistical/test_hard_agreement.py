@@ -7,6 +7,7 @@ sums, HMC-DF routes all rows by path probabilities and jumps by its own moves.
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from hamiltree.core.predict import tree_predictions
 from hamiltree.posterior.draws import Draws
@@ -44,6 +45,7 @@ def functionals(draws: Draws) -> dict[str, np.ndarray]:
     return out
 
 
+@pytest.mark.long
 def test_cgm_and_hmc_df_agree_on_a_classification_problem(seed):
     found = []
     for k, options in enumerate(

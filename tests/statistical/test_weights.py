@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -44,6 +45,11 @@ CASES = [
 ]
 
 
+def by_length(cases, short):
+    """All cases, those marked long that are not among ``short``: each value is in one of these."""
+    return [pytest.param(*case, marks=() if case in short else pytest.mark.long) for case in cases]
+
+
 @pytest.mark.parametrize(("name", "n_classes"), CASES)
 def test_draws_are_those_of_repeated_rows(name, n_classes, rng, seed):
     """The same trees, to rounding, which grows as a chain goes on: hence few draws.
@@ -78,9 +84,17 @@ def test_draws_are_those_of_repeated_rows(name, n_classes, rng, seed):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8, err_msg=array)
 
 
-@pytest.mark.parametrize("h", [0.1, 0.0])
-@pytest.mark.parametrize("toy", ["two-classes", "regression"])
-@pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi"])
+@pytest.mark.parametrize(
+    ("method", "toy", "h"),
+    by_length(
+        itertools.product(("hmc-df", "hmc-dfi"), ("two-classes", "regression"), (0.1, 0.0)),
+        short=[
+            ("hmc-df", "two-classes", 0.1),
+            ("hmc-df", "regression", 0.0),
+            ("hmc-dfi", "two-classes", 0.1),
+        ],
+    ),
+)
 def test_exact_posterior_of_soft_trees(method, toy, h, seed):
     problem = TOYS[toy]()
     problem = replace(problem, weights=WEIGHTS[: len(problem.y)])
@@ -125,8 +139,21 @@ def test_exact_posterior_of_labels(seed):
     assert means.ok, means
 
 
-@pytest.mark.parametrize("leaves", ["classes", "regression", "common"])
-@pytest.mark.parametrize(("kind", "moves"), [("gap", "informed"), ("uniform", "prior"), ("wu", "")])
+@pytest.mark.parametrize(
+    ("kind", "moves", "leaves"),
+    by_length(
+        [
+            (*kind, leaves)
+            for kind in (("gap", "informed"), ("uniform", "prior"), ("wu", ""))
+            for leaves in ("classes", "regression", "common")
+        ],
+        short=[
+            ("gap", "informed", "regression"),
+            ("uniform", "prior", "classes"),
+            ("wu", "", "common"),
+        ],
+    ),
+)
 def test_exact_posterior_of_hard_trees(kind, moves, leaves, seed):
     toy = make_toy(kind, leaves, max_leaves=3)
     toy = replace(toy, row_weights=WEIGHTS[: len(toy.y)])
