@@ -104,8 +104,8 @@ def _leaf(
     best = max(range(len(probabilities)), key=probabilities.__getitem__)
     low, high = leaf["interval"][best]
     lines = [
-        _cut(f"{leaf['classes'][best]} {probabilities[best]:.2f}"),
-        f"({low:.2f} to {high:.2f})",
+        _cut(f"{leaf['classes'][best]} {percent(probabilities[best])}"),
+        f"({100 * low:.0f} to {100 * high:.0f} %)",
         *rows,
     ]
     return PALETTE[best % len(PALETTE)], 0.12 + 0.4 * probabilities[best], lines

@@ -31,9 +31,11 @@ def pack_effects(drawn: Posterior) -> dict[str, Any] | None:
             for t in range(drawn.n_draws)
         ]
     )
-    room = int(BUDGET / max(1.0, float(sizes.mean()) * 4 * 4 / 3))
-    if room < min(FEWEST, drawn.n_draws):
-        return None
+    room = drawn.n_draws
+    while (taken := float(sizes[evenly(drawn.n_draws, room)].sum()) * 4 * 4 / 3) > BUDGET:
+        room = min(room - 1, int(room * BUDGET / taken))
+        if room < min(FEWEST, drawn.n_draws):
+            return None
     chosen = evenly(drawn.n_draws, room)
     rows = drawn.training.X[evenly(len(drawn.training.X), BACKGROUND)]
     means = background_means(drawn.taken(chosen), rows)

@@ -51,13 +51,15 @@ function svgText(drawing) {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(copy)}\n`;
 }
 
+const palette = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+
 /** Any colour as red, green and blue; mixtures are computed by the browser. */
 function plainColour(value) {
   if (/^(#|rgb\()/.test(value)) return value;
-  ruler.clearRect(0, 0, 1, 1);
-  ruler.fillStyle = value;
-  ruler.fillRect(0, 0, 1, 1);
-  const [red, green, blue] = ruler.getImageData(0, 0, 1, 1).data;
+  palette.clearRect(0, 0, 1, 1);
+  palette.fillStyle = value;
+  palette.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = palette.getImageData(0, 0, 1, 1).data;
   return `rgb(${red}, ${green}, ${blue})`;
 }
 

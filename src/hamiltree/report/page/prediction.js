@@ -28,7 +28,7 @@ function predictionPanel(data, forest, featured) {
     const box = element("section", { class: "panel", "aria-labelledby": title.id, hidden: k > 0 }, title,
       element("div", { class: "typed" }, form, others, printed),
       element("div", { class: "said" }, answer, moved,
-        element("h4", {}, "Its path through the tree below"), path));
+        element("h3", { class: "sub" }, "Its path through the tree below"), path));
     byId("panels").append(box);
     const panel = { box, answer, moved, path, printed, found: null };
     panel.row = rowForm(prefix, data, form, rest, () => { update(panel); compare(); });
