@@ -112,7 +112,7 @@ def test_without_scripts_the_best_tree_stays(post, chrome, tmp_path):
 
 def test_what_a_notebook_stores_is_small(seed):
     large = fake_posterior(seed, n_draws=400, n_leaves=np.full((2, 400), 20), n_training=30)
-    assert len(large._repr_html_()) < 150_000
+    assert len(large._repr_html_()) < 80_000
     roots = fake_posterior(seed, n_chains=1, n_draws=1, max_leaves=1)
     assert "1 leaf" in roots._repr_html_()
 

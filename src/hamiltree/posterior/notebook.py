@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 DRAWS = 16
 """Sampled trees beside the best one, evenly spaced over all chains."""
-ROOM = 100_000
+ROOM = 60_000
 """Letters that their drawings may take together: a notebook is read and stored by many."""
 
 
