@@ -2,104 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas
 import pytest
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
-from hamiltree.cli import app
 from hamiltree.posterior import Posterior
 from hamiltree.report import effects, write_report
 from hamiltree.report.contents import DRAWS, included
 
-from ..support.browser import Watched, accessibility, browser, in_percent
+from ..support.browser import Watched, in_percent
 from ..support.fake_draws import fake_posterior, fake_rows, with_learned_h
-
-SVG = "{http://www.w3.org/2000/svg}"
-NAMES = {
-    "age": {"label": "Age at entry", "unit": "years"},
-    "sex": {"label": "Sex", "values": {"f": "female", "m": "male"}},
-    "target": {"label": "Outcome", "values": {"bad": "died", "good": "survived"}},
-}
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser() as running:
-        yield running
-
-
-def patients(n: int = 300) -> tuple[pandas.DataFrame, np.ndarray]:
-    """Whole numbers, numbers with holes, categories, an order, and a category with holes."""
-    rng = np.random.default_rng(1)
-    table = pandas.DataFrame(
-        {
-            "age": rng.integers(30, 90, n),
-            "bmi": rng.normal(27, 4, n).round(1),
-            "sex": rng.choice(["f", "m"], n),
-            "site": rng.choice(["North", "South", "West"], n),
-            "grade": pandas.Categorical(
-                rng.choice(["low", "mid", "high"], n), ["low", "mid", "high"], ordered=True
-            ),
-        }
-    )
-    table.loc[::7, "bmi"] = np.nan
-    table.loc[::9, "site"] = None
-    risk = 2.0 * (table["age"] > 62) + (table["sex"] == "m") + 2.0 * table["bmi"].isna()
-    risk += (table["site"] == "West") + table["site"].isna() + (table["grade"] == "high")
-    y = np.where(rng.random(n) < 1 / (1 + np.exp(5 - 2.5 * risk)), "bad", "good")
-    return table, y
-
-
-@pytest.fixture(scope="module")
-def model():
-    X, y = patients()
-    model = BayesianTreeClassifier(n_chains=2, n_warmup=150, n_draws=100, random_state=0)
-    return model.fit(X, y)
-
-
-@pytest.fixture(scope="module")
-def report(model, tmp_path_factory):
-    X, y = patients(80)
-    path = tmp_path_factory.mktemp("rows") / "report.html"
-    return model.report(path, X, y, names=NAMES)
-
-
-@pytest.fixture
-def opened(chrome, report):
-    watched = Watched(chrome, viewport={"width": 1200, "height": 900}, accept_downloads=True)
-    yield watched.open(report)
-    assert watched.complaints == []
-    assert [own for own in watched.requests if not own.startswith("blob:")] == [report.as_uri()]
-    watched.close()
-
-
-def typed(page, values: dict[str, str], prefix: str = "row") -> None:
-    """Fill in fields by the table's own names of the columns."""
-    names = page.evaluate("window.hamiltree.data.inputs.map(input => input.column)")
-    for name, value in values.items():
-        field = page.locator(f"#{prefix}-{names.index(name)}")
-        if field.evaluate("field => field.tagName") == "SELECT":
-            field.select_option(label=value or "missing")
-        else:
-            field.fill(value)
-
-
-def shown_probability(page, label: str, where: str = "#answer") -> str:
-    return page.locator(f"{where} [data-class='{label}'] .value").inner_text()
-
-
-def row_of(**cells) -> pandas.DataFrame:
-    own = {"age": [55.0], "bmi": [27.0], "sex": ["f"], "site": ["North"], "grade": ["low"]}
-    table = pandas.DataFrame(own | {name: [cell] for name, cell in cells.items()})
-    table["grade"] = pandas.Categorical(table["grade"], ["low", "mid", "high"], ordered=True)
-    return table
+from ..support.patients import patients, row_of, shown_probability, typed
 
 
 @pytest.mark.parametrize(
@@ -216,6 +132,40 @@ def test_effects_of_categories_and_missing_cells_are_those_of_explain(opened, mo
         )
 
 
+@pytest.mark.parametrize("method", ["smc", "hmc-dfi"])
+def test_methods_that_see_levels_as_columns(method, chrome, tmp_path):
+    """Levels are columns of 0 and 1 there, and means stand for missing cells."""
+    X, y = patients(120)
+    lengths = {"n_draws": 60} if method == "smc" else {"n_warmup": 30, "n_draws": 30}
+    fitted = BayesianTreeClassifier(method=method, n_chains=2, random_state=0, **lengths).fit(X, y)
+    post = fitted.posterior_
+    drawn = post.taken(included(post, DRAWS))
+    watched = Watched(chrome)
+    page = watched.open(fitted.report(tmp_path / "report.html"))
+    for cells in ({}, {"bmi": np.nan, "site": None}, {"age": np.nan, "sex": None, "grade": None}):
+        row = row_of(**cells)
+        texts = {
+            name: "" if pandas.isna(row[name].iloc[0]) else str(row[name].iloc[0]) for name in row
+        }
+        typed(page, texts)
+        rows = post.preprocessing.rows(row)
+        mean = drawn.predict_mean(rows)[0]
+        assert shown_probability(page, "bad") == in_percent(mean[0])
+        if method == "hmc-dfi":
+            assert page.evaluate("window.hamiltree.explain") is None
+            continue
+        expected = drawn.explain(rows)
+        start = page.locator("#moved caption").inner_text()
+        assert f"from {in_percent(expected.baseline)}," in start
+        large = [effect.feature for effect in expected.effects if abs(effect.mean) >= 0.006]
+        shown = page.locator("#moved tbody tr").evaluate_all(
+            "rows => rows.map(row => row.dataset.feature)"
+        )
+        assert shown[: len(large)] == large
+    assert watched.complaints == []
+    watched.close()
+
+
 def test_without_training_rows_or_with_weighted_sums_nothing_is_said_to_move(
     chrome, tmp_path, monkeypatch, seed
 ):
@@ -285,153 +235,6 @@ def test_back_to_a_typical_row(opened):
     opened.click("#row-reset")
     assert opened.input_value("#row-0") == start
     assert opened.input_value("#row-0-slider") == start
-
-
-# ------------------------------------------------------------------ files and paper
-
-
-def test_the_saved_rows_are_read_and_predicted_again(opened, model, tmp_path):
-    opened.click("#compare")
-    typed(opened, {"age": "71", "bmi": "", "sex": "male"}, "second")
-    with opened.expect_download() as waiting:
-        opened.click("#row-csv")
-    text = waiting.value.path().read_text("utf-8")
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert len(rows) == 2
-    assert (rows[1]["age"], rows[1]["bmi"], rows[1]["sex"]) == ("71", "", "m")
-    path = tmp_path / "rows.csv"
-    path.write_text(text, "utf-8")
-    post = model.posterior_
-    post.taken(included(post, DRAWS)).save(tmp_path / "drawn.nc")
-    arguments = ["predict", str(tmp_path / "drawn.nc"), str(path), "--full-precision"]
-    predicted = run_cli([*arguments, "-o", str(tmp_path / "out.csv")], tmp_path / "out.csv")
-    for own, other in zip(rows, predicted, strict=True):
-        assert own["prediction"] == other["prediction"]
-        for name in ("probability_bad", "probability_good", "low_bad", "high_bad"):
-            assert float(own[name]) == pytest.approx(float(other[name]), rel=1e-9)
-        effects_of = [float(own[name]) for name in own if name.startswith("effect_")]
-        assert len(effects_of) >= 2
-
-
-def run_cli(arguments, path):
-    from typer.testing import CliRunner
-
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 0, done.output
-    return list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
-
-
-def test_numbers_are_saved_too(chrome, tmp_path, seed):
-    watched = Watched(chrome)
-    posterior = fake_posterior(seed, n_classes=0)
-    page = watched.open(write_report(posterior, tmp_path / "report.html"))
-    with page.expect_download() as waiting:
-        page.click("#row-csv")
-    (row,) = csv.DictReader(io.StringIO(waiting.value.path().read_text("utf-8")))
-    names = [name for name in row if name in posterior.preprocessing.used_names]
-    X = np.ones((1, 5))
-    X[0, posterior.preprocessing.used] = [float(row[name]) for name in names]
-    mean, sd = posterior.predict_mean_std(X)
-    assert float(row["prediction"]) == pytest.approx(mean[0])
-    assert float(row["sd"]) == pytest.approx(sd[0])
-    watched.close()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("place", ["#tree-0-figure", "#row-tree", "#first-figure", "#features"])
-def test_drawings_are_saved_as_svg_that_stands_alone(scheme, place, chrome, report):
-    watched = Watched(chrome, color_scheme=scheme)
-    page = watched.open(report)
-    with page.expect_download() as waiting:
-        page.locator(f"{place} button.save").first.click()
-    assert waiting.value.suggested_filename.endswith(".svg")
-    text = waiting.value.path().read_text("utf-8")
-    drawing = ElementTree.fromstring(text)
-    assert drawing.tag == f"{SVG}svg"
-    for word in ("var(", "class=", "color-mix", "style=", "color(srgb"):
-        assert word not in text, word
-    shown = page.locator(f"{place} svg text").first.text_content()
-    inks = {own.get("fill") for own in drawing.iter(f"{SVG}text")}
-    assert shown in "".join(drawing.itertext())
-    for ink in inks:  # dark letters on white, whatever the page has
-        channels = re.findall(r"\d+", ink)
-        assert max(int(channel) for channel in channels[:3]) < 128, ink
-    assert watched.complaints == []
-    watched.close()
-
-
-def test_one_row_is_printed_by_itself(opened):
-    opened.evaluate("window.print = () => { window.printed = true; }")
-    opened.click("#row-print")
-    assert opened.evaluate("window.printed")
-    opened.emulate_media(media="print")
-    for kept in ("#row-section", "#answer", "#moved .effects", ".print-only", ".verdict", "h1"):
-        assert opened.locator(kept).first.is_visible(), kept
-    for left_out in ("#trees", "#performance", "#features", "#row-0", ".actions button"):
-        assert opened.locator(left_out).first.is_hidden(), left_out
-    assert "Age at entry" in opened.locator(".print-only").first.inner_text()
-    assert opened.pdf().startswith(b"%PDF")
-    opened.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    assert opened.locator("#trees").is_visible()
-    assert opened.locator("#row-section").is_hidden()
-
-
-# ------------------------------------------------------------------ for everybody
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1200])
-@pytest.mark.parametrize("comparing", [False, True])
-def test_axe_finds_nothing_wrong(scheme, width, comparing, chrome, report):
-    watched = Watched(chrome, color_scheme=scheme, viewport={"width": width, "height": 800})
-    page = watched.open(report)
-    if comparing:
-        page.click("#compare")
-        typed(page, {"age": "88", "bmi": ""}, "second")
-    for details in page.locator("details").all():
-        if details.is_visible():
-            details.locator("summary").click()
-    wrong = {item["id"]: item["nodes"][0]["html"] for item in accessibility(page)}
-    assert wrong == {}
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    watched.close()
-
-
-def test_axe_finds_nothing_wrong_with_numbers(chrome, tmp_path, seed):
-    posterior = fake_posterior(seed, n_classes=0, n_training=40)
-    y = posterior.predict_mean(fake_rows(20)) + 3
-    path = write_report(posterior, tmp_path / "page.html", X_test=fake_rows(20), y_test=y)
-    watched = Watched(chrome)
-    assert accessibility(watched.open(path)) == []
-    watched.close()
-
-
-def test_axe_would_find_something(chrome, report):
-    watched = Watched(chrome)
-    page = watched.open(report)
-    page.evaluate("document.querySelector('label[for=row-0]').remove()")
-    page.evaluate("document.querySelector('.about').style.color = '#ccc'")
-    page.evaluate("document.getElementById('row-0').removeAttribute('placeholder')")
-    assert {"label", "color-contrast"} <= {item["id"] for item in accessibility(page)}
-    watched.close()
-
-
-def test_everything_is_reached_by_keyboard(opened):
-    """Tab by tab through the row's section; what acts is a button, a field or a slider."""
-    opened.click("#compare")
-    opened.locator("#compare").focus()
-    reached = ["compare"]
-    for _ in range(60):
-        opened.keyboard.press("Tab")
-        reached.append(opened.evaluate("document.activeElement.id"))
-    wanted = {"row-reset", "row-csv", "row-print", "row-0", "row-0-slider", "second-0",
-              "second-0-slider", "row-choice", "row-which"}  # fmt: skip
-    assert wanted <= set(reached)
-    opened.locator("#compare").focus()
-    opened.keyboard.press("Space")
-    assert opened.locator("#second-name").is_hidden()
-    opened.keyboard.press("Enter")
-    assert opened.evaluate("document.activeElement.id") == "second-0"
 
 
 def test_a_regression_has_units(chrome, tmp_path):

@@ -94,7 +94,8 @@ function effectsTable(found, data, label, valueOf) {
   const what = data.classes ? `the probability of ${data.classes[label]}` : `the mean of ${data.target}`;
   const caption = `What moved ${what} from ${start}, the mean over training rows`;
   if (!shown.length) return element("p", { class: "note" }, `${caption}: no feature did.`);
-  const most = Math.max(...shown.flatMap((effect) => [Math.abs(effect.low), Math.abs(effect.high), Math.abs(effect.mean)]));
+  const most = Math.max(...shown.flatMap((effect) =>
+    [effect.low, effect.high, effect.mean].map(Math.abs)));
   const on = (value) => 0.5 + (0.5 * value) / most;
   const unit = data.classes ? "points" : data.targetUnit;
   const rows = shown.map((effect) => {

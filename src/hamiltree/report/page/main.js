@@ -10,7 +10,8 @@ function featuredTrees(data, forest) {
       element("figcaption", {}, item.label), note);
     figures.append(figure);
     treeFigure(figure, data, { label: item.label, file: `tree-${i + 1}` }).show(forest.nodes(item.tree));
-    figure.append(element("details", {}, element("summary", {}, "As text"), element("pre", { tabindex: 0 }, item.text)));
+    figure.append(element("details", {}, element("summary", {}, "As text"),
+      element("pre", { tabindex: 0 }, item.text)));
     const radio = element("input", { type: "radio", name: "tree", id, checked: i === 0 });
     radio.addEventListener("change", select);
     tabs.append(radio, element("label", { for: id }, item.short));

@@ -112,8 +112,9 @@ function predictedChart(container, data) {
   const scale = (name) => ({ low: least, high: most, name, ticks });
   const text = "observed and predicted targets, with 90 % intervals";
   squareChart(container, text, "predicted", (svg, width, height) => {
-    const { across, down } = frame(svg, width, height, scale(withUnit("predicted", data.targetUnit && `(${data.targetUnit})`)),
-      scale(withUnit("observed", data.targetUnit && `(${data.targetUnit})`)));
+    const unit = data.targetUnit && `(${data.targetUnit})`;
+    const { across, down } = frame(svg, width, height, scale(withUnit("predicted", unit)),
+      scale(withUnit("observed", unit)));
     svg.append(line(across(least), down(least), across(most), down(most), "ideal"));
     predicted.forEach((value, i) => svg.append(svgElement("line", {
       x1: across(value), x2: across(value), y1: down(low[i]), y2: down(high[i]), class: "band" })));

@@ -172,7 +172,7 @@ function numberAnswer(found, data) {
       element("div", { class: "meter thin" },
         piece(on(low), on(high), "interval"), piece(on(found.mean) - 0.004, on(found.mean) + 0.004, "point")),
       element("small", {},
-        `a new observation: ${data.coverage} interval ${span({ low, high }, units)}, sd ${units(found.sd)}`)),
+        `a new observation: ${data.coverage} interval ${targetSpan(low, high, data)}, sd ${units(found.sd)}`)),
   ];
 }
 

@@ -51,7 +51,8 @@ function makeField(input, id, change) {
   const label = element("label", { for: id }, ...breakable(input.name));
   if (input.unit) label.append(element("span", { class: "unit" }, ` (${input.unit})`));
   const hint = element("small", { id: `${id}-hint` });
-  return input.kind === "number" ? numberField(input, id, label, hint, change) : choiceField(input, id, label, hint, change);
+  const make = input.kind === "number" ? numberField : choiceField;
+  return make(input, id, label, hint, change);
 }
 
 function numberField(input, id, label, hint, change) {

@@ -89,7 +89,7 @@ function facts(node, data) {
   } else if (node.leaf) {
     const [low, high] = node.interval;
     const units = (value) => inTarget(value, data);
-    const interval = Number.isFinite(low) ? ` (${span({ low, high }, units)})` : "";
+    const interval = Number.isFinite(low) ? ` (${targetSpan(low, high, data)})` : "";
     lines.push([data.target, units(node.mean) + interval]);
     if (node.sd) lines.push(["noise sd", units(node.sd)]);
   }
@@ -102,6 +102,11 @@ function facts(node, data) {
 
 function span(item, format) {
   return `${format(item.low)} to ${format(item.high)}`;
+}
+
+/** An interval of the target, its unit once. */
+function targetSpan(low, high, data) {
+  return `${inUnits(low, 4 * data.ySd)} to ${inTarget(high, data)}`;
 }
 
 /** The splits from the root to a node as statements. */
