@@ -70,6 +70,9 @@ def test_the_demo_ends_with_sentence_tree_and_paths(tmp_path):
     ]
     places = [result.output.index(text) for text in [*order, "tree.png", "report.html"]]
     assert places == sorted(places)
+    page = tmp_path / "new" / "report.html"
+    assert page.stat().st_size < 1_500_000
+    assert "Uniformity of cell size" in page.read_text("utf-8")
 
 
 # ---------------------------------------------------------------------- fit

@@ -93,7 +93,7 @@ def test_summary_can_check(fitted, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("x,y\n" + "".join(f"{i},{i % 2}\n" for i in range(12)))
     run("fit", table, "-t", "y", "-o", short, "--n-chains", "1", "--n-draws", "5")
-    assert "cannot be judged" in run("summary", short, "--check", code=3).stdout
+    assert "cannot be judged" in run("summary", short, "--check", code=4).stdout
 
 
 def test_tree(fitted, tmp_path):

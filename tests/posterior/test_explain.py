@@ -13,11 +13,12 @@ import pytest
 from scipy import stats
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
+from hamiltree.posterior import shapley
 from hamiltree.posterior.draws import TrainingData
-from hamiltree.posterior.explain import shapley_values
+from hamiltree.posterior.shapley import sampled_values, shapley_values
 from hamiltree.posterior.svg import tree_svg
 
-from ..support.fake_draws import fake_posterior, fake_rows
+from ..support.fake_draws import fake_posterior, fake_rows, with_learned_h
 
 NAMES = ("length", "width", "mass (kg)", "age")
 
@@ -126,35 +127,83 @@ def exact_shapley(predict, row, base, columns):
     return values
 
 
-def test_effects_are_shapley_values(seed):
-    """Against the definition, of two background rows, in standard errors over the random orders.
+@pytest.mark.parametrize("h", [0.0, 0.05, "learned"])
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_effects_are_shapley_values(h, n_classes, seed):
+    """Against the definition, averaged over the background rows."""
+    options = {"n_chains": 1, "n_draws": 3, "n_training": 5, "n_leaves": np.full((1, 3), 6)}
+    post = fake_posterior(seed, n_classes=n_classes, h=0.05 if h else 0.0, **options)
+    if h == "learned":
+        post = with_learned_h(post, 4)
+    row = fake_rows(1, seed=5)[0]
+    columns, values, start = shapley_values(post, row, 1)
+    for number, tree in enumerate(trees_of(post)):
+
+        def predict(x, tree=tree):
+            return tree.predict(x[None])[0, 1] if n_classes else tree.predict(x[None])[0]
+
+        exact = [exact_shapley(predict, row, base, columns) for base in post.training.X]
+        np.testing.assert_allclose(values[number], np.mean(exact, axis=0), atol=1e-12, rtol=1e-9)
+    mean = post.predict_mean(post.training.X)
+    assert start == pytest.approx((mean[:, 1] if n_classes else mean).mean())
+
+
+def test_background_means_have_the_probability_of_each_leaf_last(seed):
+    """Of the empty set 1; of all columns together, the mean probability of reaching the leaf."""
+    post = fake_posterior(seed, n_chains=1, n_draws=4, n_training=30)
+    for t, table in enumerate(shapley.background_means(post, post.training.X)):
+        orders = shapley.orders_of(post, t, shapley.ways_of(post, t))
+        ends = np.cumsum([2 ** len(order) for order in orders])
+        assert ends[-1] == len(table)
+        reached = post.tree(0, t).reach(post.training.X).mean(axis=0)
+        np.testing.assert_allclose(table[ends - 1], reached, atol=1e-12)
+        np.testing.assert_array_equal(table[[0, *ends[:-1]]], 1.0)
+
+
+@pytest.mark.parametrize("oblique", [False, True])
+def test_sampled_orders_estimate_the_same(oblique, seed):
+    """In standard errors over the random orders, of two background rows.
 
     A random order and its reverse are an unbiased estimate. Over 200 of them, one test for each
     feature, tree and row, together at a false-alarm rate of 1e-4.
     """
-    post = fake_posterior(seed, n_chains=1, n_draws=3, n_training=64, n_leaves=np.full((1, 3), 6))
-    row, used = fake_rows(1, seed=5)[0], np.arange(4)
+    options = {"n_chains": 1, "n_draws": 3, "n_training": 64, "n_leaves": np.full((1, 3), 6)}
+    post = fake_posterior(seed, oblique=oblique, **options)
+    row = fake_rows(1, seed=5)[0]
     limit = stats.t.isf(1e-4 / 2 / 24, 199)
     for base in post.training.X[:2]:
-        parts = np.array(
-            [shapley_values(post, row, base[None], used, 1, seed=seed + k)[0] for k in range(200)]
-        )
+        own = [sampled_values(post, row, base[None], 1, seed=seed + k) for k in range(200)]
+        columns, parts = own[0][0], np.array([values for _, values, _ in own])
         for number, tree in enumerate(trees_of(post)):
 
             def predict(x, tree=tree):
                 return tree.predict(x[None])[0, 1]
 
-            exact = exact_shapley(predict, row, base, post.preprocessing.used)
+            exact = exact_shapley(predict, row, base, columns)
             difference = parts[:, number] - exact
             error = difference.std(axis=0, ddof=1) / np.sqrt(200)
             assert (np.abs(difference.mean(axis=0)) <= limit * error + 1e-12).all()
             np.testing.assert_allclose(parts[:, number].sum(axis=1), exact.sum(), atol=1e-12)
 
 
-def test_the_background_is_averaged(seed):
-    post = fake_posterior(seed, n_chains=1, n_draws=3, n_training=10)
-    row, used = fake_rows(1, seed=5)[0], np.arange(4)
-    values, start = shapley_values(post, row, post.training.X, used, 1)
+def test_deep_trees_and_weighted_sums_are_sampled(monkeypatch, seed):
+    post = fake_posterior(seed, n_chains=1, n_draws=3, n_training=20, n_leaves=np.full((1, 3), 7))
+    assert shapley.exact(post)
+    assert not shapley.exact(fake_posterior(seed, n_chains=1, n_training=20, oblique=True))
+    row = fake_rows(1, seed=5)[0]
+    _, values, _ = shapley_values(post, row, 1)
+    monkeypatch.setattr(shapley, "MOST_COLUMNS", 1)
+    assert not shapley.exact(post)
+    _, estimated, _ = shapley_values(post, row, 1)
+    np.testing.assert_allclose(estimated.sum(axis=1), values.sum(axis=1))
+    assert not np.allclose(estimated, values, atol=1e-12)
+
+
+@pytest.mark.parametrize("oblique", [False, True])
+def test_the_background_is_averaged(oblique, seed):
+    post = fake_posterior(seed, n_chains=1, n_draws=3, n_training=10, oblique=oblique)
+    row = fake_rows(1, seed=5)[0]
+    _, values, start = shapley_values(post, row, 1)
     means = post.predict_draws(post.training.X)[0, :, :, 1]
     assert start == pytest.approx(means.mean())
     at_row = post.predict_draws(row[None])[0, :, 0, 1]

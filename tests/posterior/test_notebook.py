@@ -12,7 +12,9 @@ from sklearn import config_context
 
 from hamiltree import BayesianTreeClassifier, Posterior
 from hamiltree.posterior.diagnostics import diagnose
+from hamiltree.utils.arrays import evenly
 
+from ..support.browser import Watched, browser
 from ..support.fake_draws import fake_posterior, fake_rows
 
 
@@ -59,6 +61,74 @@ def test_a_posterior_shows_its_badge_summary_and_tree(post):
     assert post.diagnose().label in shown
     assert post.summary() in texts(shown)
     assert "<svg" in shown
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    with browser() as running:
+        yield running
+
+
+def opened(chrome, tmp_path, shown, **context):
+    """HTML of a notebook in a page that holds it twice, as a notebook that shows it again."""
+    path = tmp_path / "notebook.html"
+    head = "<!doctype html><html lang=en><meta charset=utf-8><title>t</title><body class=ready>"
+    path.write_text(f"{head}{shown}{shown}", "utf-8")
+    watched = Watched(chrome, **context)
+    return watched, watched.open(path)
+
+
+def test_a_slider_moves_through_the_sampled_trees(post, chrome, tmp_path):
+    watched, page = opened(chrome, tmp_path, post._repr_html_())
+    for k, box in enumerate(page.locator("[data-hamiltree]").all()):
+        slider, told = box.locator("input"), box.locator("output")
+        assert slider.is_visible()
+        assert told.inner_text() == f"best tree: {post.best_tree().n_leaves} leaves"
+        slider.focus()
+        for _ in range(3 + k):
+            page.keyboard.press("ArrowRight")
+        draw = int(evenly(120, 16)[2 + k])
+        chain, own = divmod(draw, 40)
+        tree = post.tree(chain, own)
+        size = "1 leaf" if tree.n_leaves == 1 else f"{tree.n_leaves} leaves"
+        assert told.inner_text() == f"chain {chain}, draw {own}: {size}"
+        assert box.locator("rect").count() == len(tree.size)
+        page.keyboard.press("End")
+        assert told.inner_text().startswith("chain 2, draw 39")
+        page.keyboard.press("Home")
+        assert box.locator("rect").count() == len(post.best_tree().size)
+    assert watched.complaints == []
+    assert len(watched.requests) == 1
+    watched.close()
+
+
+def test_without_scripts_the_best_tree_stays(post, chrome, tmp_path):
+    watched, page = opened(chrome, tmp_path, post._repr_html_(), java_script_enabled=False)
+    box = page.locator("[data-hamiltree]").first
+    assert box.locator("rect").count() == len(post.best_tree().size)
+    assert box.locator("input").is_hidden()
+    watched.close()
+
+
+def test_what_a_notebook_stores_is_small(seed):
+    large = fake_posterior(seed, n_draws=400, n_leaves=np.full((2, 400), 20), n_training=30)
+    assert len(large._repr_html_()) < 80_000
+    roots = fake_posterior(seed, n_chains=1, n_draws=1, max_leaves=1)
+    assert "1 leaf" in roots._repr_html_()
+
+
+def test_hostile_names_stay_text_under_the_slider(post, chrome, tmp_path):
+    bad = "</script><img src=x onerror=window.hacked=1>"
+    post.preprocessing = replace(
+        post.preprocessing, feature_names=(bad, bad + "1", bad + "2", "constant", bad + "3")
+    )
+    watched, page = opened(chrome, tmp_path, post._repr_html_())
+    page.locator("input").first.focus()
+    page.keyboard.press("End")
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img").count() == 0
+    assert watched.complaints == []
+    watched.close()
 
 
 def test_names_in_notebooks_stay_text(post):

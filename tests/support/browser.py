@@ -73,3 +73,24 @@ class Watched:
 
     def close(self) -> None:
         self.context.close()
+
+
+def in_percent(p: float) -> str:
+    """A probability as the page writes it: a decimal near the ends, and never 0 or 100."""
+    if 0.9995 < p < 1:
+        return "over 99.9\u00a0%"
+    if 0 < p < 0.0005:
+        return "under 0.1\u00a0%"
+    return f"{100 * p:.{int(p < 0.0995 or p > 0.9005)}f}\u00a0%"
+
+
+def accessibility(page: Any) -> list[dict[str, Any]]:
+    """What axe-core finds wrong with a page; skips where it is not installed."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        missing("axe-core is not installed: pip install axe-playwright-python")
+    found = Axe().run(page).response
+    assert len(found["passes"]) > 20, "axe-core looked at nothing"
+    violations: list[dict[str, Any]] = found["violations"]
+    return violations

@@ -16,6 +16,20 @@ from ..posterior.describe import summary_sentence
 from .figures import save_figure
 from .screen import Seed, examples, heading, in_options, out, warnings_as_notes
 
+NAMES: dict[str, Any] = {
+    "clump_thickness": "Clump thickness",
+    "cell_size": "Uniformity of cell size",
+    "cell_shape": "Uniformity of cell shape",
+    "adhesion": "Marginal adhesion",
+    "epithelial_size": "Size of epithelial cells",
+    "bare_nuclei": "Bare nuclei",
+    "bland_chromatin": "Bland chromatin",
+    "normal_nucleoli": "Normal nucleoli",
+    "mitoses": "Mitoses",
+    "target": "tumour",
+}
+"""What a reader of the report sees; the table's own names are those of the data set."""
+
 
 def mount(app: typer.Typer) -> None:
     app.command(epilog=examples("hamiltree demo", "hamiltree demo --out somewhere --seed 1"))(demo)
@@ -92,6 +106,6 @@ def _write(
     model.save(folder / "model.nc")
     written.append((folder / "model.nc", "the model: hamiltree summary, predict ... take it"))
     title = "Is a breast tumour malignant?"
-    page = model.report(folder / "report.html", X_test, y_test, title=title)
+    page = model.report(folder / "report.html", X_test, y_test, title=title, names=NAMES)
     written.append((page, "open in a browser: trees, how well they predict, rows you type"))
     return written

@@ -17,14 +17,17 @@ from ..inputs.encoding import (
     Encoding,
     TrainingTable,
     learn_encoding,
+    meant,
     names_with_hints,
 )
 from ..inputs.tables import (
+    SeveralTableError,
     TableError,
     detect_task,
     is_numeric,
     labels,
     listed,
+    raise_all,
     read_table,
     refuse_infinite,
     told_apart,
@@ -148,9 +151,9 @@ def fit(
     if checkpoint is not None and checkpoint.resolve() == output.resolve():
         raise ValueError(f"--checkpoint and --output are the same file, {output}: name two")
     frame = read_table(data, missing=missing or (), decimal=decimal)
-    frame = _usable(frame, target, drop or [], drop_missing)
+    frame, problems = _usable(frame, target, drop or [], drop_missing)
     y = frame[target]
-    detected, reason = detect_task(y)
+    detected, reason = detect_task(y.dropna())
     kind = task.value if task else detected
     if task:
         reason = "as you asked"
@@ -158,15 +161,24 @@ def fit(
         other = next(name for name in ESTIMATORS if name != kind)
         reason = f"{reason}; if that is not what you want, --task {other}"
     numbers: Any = told_apart(y)
-    if kind == "regression" and numbers is None:
-        raise TableError(f"the target {target!r} holds texts: that is --task classification")
-    encoding = learn_encoding(
-        frame,
-        target,
-        ordinal=_orders(ordinal or []),
-        categorical=categorical or [],
-        max_categories=max_categories,
-    )
+    if kind == "regression" and told_apart(y.dropna()) is None:
+        problems.append(
+            TableError(
+                f"the target {target!r} holds texts: that is --task classification",
+                instead={"regression": "classification"},
+            )
+        )
+    try:
+        encoding = learn_encoding(
+            frame,
+            target,
+            ordinal=_orders(ordinal or []),
+            categorical=categorical or [],
+            max_categories=max_categories,
+        )
+    except SeveralTableError as several:
+        raise_all([*problems, *several.problems])
+    raise_all(problems)
     model = ESTIMATORS[kind](
         random_state=seed,
         n_jobs=n_jobs,
@@ -196,15 +208,16 @@ def fit(
 
 def _usable(
     frame: pandas.DataFrame, target: str, drop: list[str], drop_missing: bool
-) -> pandas.DataFrame:
-    """The table without what is to be left out; every complaint names the columns."""
-    for name in [target, *drop]:
-        if name not in frame:
-            known = listed([repr(column) for column in frame.columns], 20)
-            raise TableError(
-                f"there is no column {listed(names_with_hints([name], frame.columns))}; "
-                f"the columns are {known}"
-            )
+) -> tuple[pandas.DataFrame, list[TableError]]:
+    """The table without what is to be left out, and what is wrong with it; columns are named."""
+    absent = [name for name in dict.fromkeys([target, *drop]) if name not in frame]
+    if absent:
+        known = listed([repr(column) for column in frame.columns], 20)
+        raise TableError(
+            f"there is no column {listed(names_with_hints(absent, frame.columns))}; "
+            f"the columns are {known}",
+            instead=meant(absent, frame.columns),
+        )
     if frame.attrs["unnamed_columns"]:
         note(f"left out {frame.attrs['unnamed_columns']} column(s) without a name")
     frame = frame.drop(columns=drop)
@@ -217,14 +230,21 @@ def _usable(
         if complete.empty:
             raise TableError("every row has a missing value: leave out columns with --drop")
         frame = complete.reset_index(drop=True)
-    unknown = int(frame[target].isna().sum())
+    unknown, problems = int(frame[target].isna().sum()), []
+    if unknown == len(frame):
+        raise TableError(f"the target {target!r} is missing in every row")
     if unknown:
-        raise TableError(
-            f"the target {target!r} is missing in {unknown} of {len(frame)} rows: leave these rows "
-            "out of the file"
+        problems.append(
+            TableError(
+                f"the target {target!r} is missing in {unknown} of {len(frame)} rows: leave these "
+                "rows out of the file"
+            )
         )
-    refuse_infinite(frame)
-    return frame
+    try:
+        refuse_infinite(frame)
+    except TableError as problem:
+        problems.append(problem)
+    return frame, problems
 
 
 def _orders(texts: list[str]) -> dict[str, list[str]]:

@@ -20,6 +20,7 @@ def mount(app: typer.Typer) -> None:
             "hamiltree report model.nc",
             "hamiltree report model.nc -o report.html --title 'Who is readmitted?'",
             "hamiltree report model.nc --test held_out.csv",
+            "hamiltree report model.nc --names names.csv",
         )
     )(report)
 
@@ -39,6 +40,14 @@ def report(
             show_default=False,
         ),
     ] = None,
+    names: Annotated[
+        Path | None,
+        typer.Option(
+            help="Display names and units: a CSV with columns column, label and optionally unit "
+            "and value, or JSON.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write one page for the browser; it needs no network and no Python to be read."""
     writable(output)
@@ -50,5 +59,5 @@ def report(
             wanted = posterior.table.encoding.target if posterior.table else ""
             raise TableError(f"{test.name} lacks the target's column {wanted!r}")
         held_out = {"X_test": rows["X"], "y_test": rows["y"]}
-    write_report(posterior, output, title=title, n_draws=draws, **held_out)
+    write_report(posterior, output, title=title, n_draws=draws, names=names, **held_out)
     note(f"wrote {output} ({output.stat().st_size / 1e6:.1f} MB): open it in a browser")

@@ -2,13 +2,15 @@
 
 Results go to standard output and everything else to standard error, so that output can be piped.
 Exit codes: 0 done; 1 the input cannot be used, said in words; 2 wrong usage of the command line;
-3 a check was asked for and failed; 130 Ctrl-C before there was a result; 143 SIGTERM.
+3 a check was asked for and failed, 4 it could not be made; 130 Ctrl-C before there was a result;
+143 SIGTERM.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from ..inputs.tables import TableError
 from ..posterior import Posterior
 from ..utils.json_text import json_text
 
@@ -31,6 +34,7 @@ PARAMETER = re.compile(
 )
 """What the diagnosis advises."""
 CHECK_FAILED = 3
+CANNOT_JUDGE = 4
 STOPPED = 130
 
 out = Console(highlight=False, soft_wrap=True)
@@ -45,6 +49,7 @@ class ClearErrors(TyperGroup):
     """Commands whose errors about the input are told in words, with exit code 1."""
 
     def invoke(self, ctx: Any) -> Any:
+        given = [*getattr(ctx, "_protected_args", []), *ctx.args]
         try:
             # A command has the machine to itself: predictions use all cores.
             with joblib.parallel_config("threading", n_jobs=-1):
@@ -60,6 +65,9 @@ class ClearErrors(TyperGroup):
                 raise
             err.print("[bold red]error:[/bold red]", end=" ")
             err.print(_words(error), markup=False)
+            if isinstance(error, TableError) and (error.options or error.instead):
+                err.print("Corrected, if that is what you meant:")
+                err.print(f"  {corrected(given, error)}", markup=False)
             raise typer.Exit(1) from None
 
 
@@ -72,6 +80,19 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+
+
+def corrected(given: list[str], error: TableError) -> str:
+    """The command that was given, with what the error says to change."""
+    parts = []
+    for part in given:
+        option, equals, value = part.partition("=")
+        if equals and option.startswith("--"):
+            value = error.instead.get(value, value)
+            parts.append(f"{option}={value}")
+        else:
+            parts.append(error.instead.get(part, part))
+    return shlex.join(["hamiltree", *parts, *error.options])
 
 
 def _words(error: Exception) -> str:

@@ -10,7 +10,18 @@ import typer
 
 from ..posterior import Posterior
 from ..posterior.describe import finding, summary_sentence
-from .screen import CHECK_FAILED, Json, ModelFile, examples, in_options, load, out, print_json
+from ..posterior.judgement import MIN_DRAWS
+from .screen import (
+    CANNOT_JUDGE,
+    CHECK_FAILED,
+    Json,
+    ModelFile,
+    examples,
+    in_options,
+    load,
+    out,
+    print_json,
+)
 
 
 def mount(app: typer.Typer) -> None:
@@ -27,7 +38,12 @@ def summary(
     model: ModelFile,
     as_json: Json = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Exit with code 3 if the chains do not agree.")
+        bool,
+        typer.Option(
+            "--check",
+            help="Exit with code 3 if the chains do not agree, and with code 4 if they have too "
+            "few draws to tell.",
+        ),
     ] = False,
 ) -> None:
     """Say what the posterior knows, and whether its chains agree."""
@@ -37,7 +53,8 @@ def summary(
     else:
         print_summary(posterior)
     if check and not posterior.diagnose().converged:
-        raise typer.Exit(CHECK_FAILED)
+        too_few = posterior.n_draws < MIN_DRAWS and not posterior.has_particles
+        raise typer.Exit(CANNOT_JUDGE if too_few else CHECK_FAILED)
 
 
 def print_summary(posterior: Posterior) -> None:

@@ -61,6 +61,7 @@ class Fitted:
         y_test: Any = None,
         *,
         title: str | None = None,
+        names: Any = None,
     ) -> Path:
         """Write one page for the browser: trees, predictions of typed rows, convergence.
 
@@ -74,6 +75,11 @@ class Fitted:
             and prevalence; or error, R2 and the coverage of intervals.
         title : str, optional
             Heading of the page.
+        names : mapping or path, optional
+            Display names and units by column: ``{"bmi": {"label": "Body mass index", "unit":
+            "kg/m²"}, "sex": {"label": "Sex", "values": {"0": "female", "1": "male"}}}``, or a JSON
+            file with the same, or a CSV file with columns ``column``, ``label`` and optionally
+            ``unit`` and ``value``. ``target`` stands for the target, its values for the classes.
 
         Returns
         -------
@@ -82,12 +88,13 @@ class Fitted:
         Examples
         --------
         >>> model.report("page.html", X_test, y_test)  # doctest: +SKIP
+        >>> model.report("page.html", names={"bmi": "Body mass index"})  # doctest: +SKIP
         """
         from ..report import write_report  # a page of its own: most programs write none
 
         posterior = self._sampled()
         rows = None if X_test is None else self._rows(X_test)
-        return write_report(posterior, path, title=title, X_test=rows, y_test=y_test)
+        return write_report(posterior, path, title=title, X_test=rows, y_test=y_test, names=names)
 
     def explain(self, row: Any, tree: Tree | None = None) -> Explanation:
         """Why a row is predicted as it is, by all sampled trees.

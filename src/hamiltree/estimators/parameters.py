@@ -148,7 +148,7 @@ class EstimatorParameters(BaseEstimator):
         None,
         flag(),
         "True shows a progress bar and then the diagnosis, False nothing; None shows the bar on a "
-        "terminal.",
+        "terminal and in notebooks.",
     )
 
     def __new__(cls, *args: Any, **given: Any) -> Self:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
-from .tables import TableError, as_text, listed, refuse_infinite, told_apart
+from .tables import TableError, as_text, listed, raise_all, refuse_infinite, told_apart
 
 if TYPE_CHECKING:
     from ..posterior import Posterior
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 KINDS = ("number", "one-hot", "ordinal", "category")
 MANY = 20
 """So many different numbers with commas in them are no categories."""
+FEW = 3
+"""So many different texts among numbers may well mean missing."""
 MAX_CATEGORIES = 64
 """More categories than this in a column look like identifiers or free text."""
 
@@ -235,16 +237,20 @@ def learn_encoding(
     for name in [*ordinal, *categorical]:
         if name == target or name not in frame:
             raise TableError(
-                f"there is no column {listed(names_with_hints([name], frame.columns))}"
+                f"there is no column {listed(names_with_hints([name], frame.columns))}",
+                instead=meant([name], frame.columns),
             )
-    columns = []
+    columns, problems = [], []
     for name, cells in frame.items():
         name = str(name)
         if name == target:
             continue
-        columns.append(
-            _learn_column(name, cells, ordinal.get(name), name in categorical, max_categories)
-        )
+        order, codes = ordinal.get(name), name in categorical
+        try:
+            columns.append(_learn_column(name, cells, order, codes, max_categories))
+        except TableError as problem:
+            problems.append(problem)
+    raise_all(problems)
     if not columns:
         raise TableError("the table has no column beside the target")
     encoding = Encoding(tuple(columns), target)
@@ -272,25 +278,32 @@ def _learn_column(
     texts = cells.map(as_text).astype(object)
     numbers = pandas.to_numeric(texts, errors="coerce").notna()
     if numbers.any() and not numbers.all() and not codes:
+        odd = texts[~numbers].unique()
+        missing = [part for text in odd for part in ("--missing", text)]
         raise TableError(
             f"the column {name!r} holds numbers, but also {_odd(cells)}. If that means missing: "
-            f"--missing TEXT; if the column holds categories: --categorical {name!r}"
+            f"--missing TEXT; if the column holds categories: --categorical {name!r}",
+            missing if len(odd) <= FEW else ["--categorical", name],
         )
     if numbers.all() and not codes:
         raise TableError(
             f"the column {name!r} holds whole numbers that floating point cannot tell apart, such "
             f"as {listed(texts, 2)}. If it is an identifier, leave it out: --drop {name!r}; if the "
-            f"numbers are codes: --categorical {name!r}; if not, subtract the smallest from them"
+            f"numbers are codes: --categorical {name!r}; if not, subtract the smallest from them",
+            ["--drop", name],
         )
     categories = sorted(texts.unique())
     decimals = all(re.fullmatch(r"[+-]?\d*,\d+|[+-]?\d+", text) for text in categories)
     if len(categories) > MANY and decimals:
-        raise TableError(f"{name!r} seems to use decimal commas, say so: --decimal ,")
+        raise TableError(
+            f"{name!r} seems to use decimal commas, say so: --decimal ,", ["--decimal", ","]
+        )
     if len(categories) > max_categories:
         raise TableError(
             f"the column {name!r} has {len(categories)} different texts in {len(texts)} rows, "
             f"such as {listed(categories, 3)}. If it is an identifier or free text, leave it out: "
-            f"--drop {name!r}; if not: --max-categories {len(categories)}"
+            f"--drop {name!r}; if not: --max-categories {len(categories)}",
+            ["--drop", name],
         )
     return Column(name, "category", tuple(categories))
 
@@ -308,13 +321,22 @@ def _counted(cells: pandas.Series) -> str:
     )
 
 
-def names_with_hints(names: Sequence[str], known: Any) -> list[str]:
-    """The names, each with the most similar of the known ones."""
-    hints = []
+def meant(names: Sequence[str], known: Any) -> dict[str, str]:
+    """By a name that is not known, the most similar of those that are, where there is one."""
+    found: dict[str, str] = {}
     for name in names:
         close = difflib.get_close_matches(name, [str(column) for column in known], n=1)
-        hints.append(f"{name!r} (did you mean {close[0]!r}?)" if close else f"{name!r}")
-    return hints
+        found |= {name: close[0]} if close else {}
+    return found
+
+
+def names_with_hints(names: Sequence[str], known: Any) -> list[str]:
+    """The names, each with the most similar of the known ones."""
+    close = meant(names, known)
+    return [
+        f"{name!r} (did you mean {close[name]!r}?)" if name in close else f"{name!r}"
+        for name in names
+    ]
 
 
 def _text(value: Any) -> str:

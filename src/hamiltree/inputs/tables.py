@@ -7,7 +7,8 @@ stray "?" is reported instead of turning a column of numbers into categories.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,46 @@ SHOWN = 5
 
 
 class TableError(ValueError):
-    """The table cannot be used as it is; the message says what to do."""
+    """The table cannot be used as it is; the message says what to do.
+
+    Where options of the command line would do it, ``options`` has them, and ``instead`` arguments
+    that were meant, by those that were given.
+    """
+
+    def __init__(
+        self, message: str, options: Sequence[str] = (), instead: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.options = tuple(options)
+        self.instead = dict(instead or {})
+
+
+class SeveralTableError(TableError):
+    """All that is wrong with a table: one problem reads as it is, several as a list."""
+
+    def __init__(self, problems: Sequence[TableError]) -> None:
+        self.problems = tuple(problems)
+        lines = [f"  {number}. {problem}" for number, problem in enumerate(problems, start=1)]
+        wanted = [option for problem in problems for option in _groups(problem.options)]
+        super().__init__(
+            str(problems[0])
+            if len(problems) == 1
+            else "\n".join([f"the table has {len(problems)} problems:", *lines]),
+            [part for option in dict.fromkeys(wanted) for part in option],
+            {old: new for problem in problems for old, new in problem.instead.items()},
+        )
+
+
+def raise_all(problems: Sequence[TableError]) -> None:
+    """Raise what was found, if anything."""
+    if problems:
+        raise SeveralTableError(problems)
+
+
+def _groups(options: Sequence[str]) -> list[tuple[str, ...]]:
+    """Options with their values, so that one that helps twice is given once."""
+    starts = [k for k, part in enumerate(options) if part.startswith("--")]
+    return [tuple(options[a:b]) for a, b in pairwise([*starts, len(options)])]
 
 
 def read_table(path: Path, *, missing: Sequence[str] = (), decimal: str = ".") -> pandas.DataFrame:
@@ -54,22 +94,33 @@ def read_table(path: Path, *, missing: Sequence[str] = (), decimal: str = ".") -
         raise TableError(f"{path.name} holds no rows below its header")
     kept = [place for place, name in enumerate(names) if name]
     absent = {*MISSING, *missing}
-    frame = pandas.DataFrame(
-        {names[place]: _column(raw.iloc[:, place], absent, decimal) for place in kept}
-    )
+    columns, problems = {}, []
+    for place in kept:
+        try:
+            columns[names[place]] = _column(raw.iloc[:, place], absent, decimal)
+        except TableError as problem:
+            problems.append(problem)
+    raise_all(problems)
+    frame = pandas.DataFrame(columns)
     frame.attrs["unnamed_columns"] = len(names) - len(kept)
     return frame
 
 
 def _read_csv(path: Path) -> pandas.DataFrame:
+    with path.open("rb") as start:
+        mark = start.read(2)
+    # Excel puts a mark at the start; its "Unicode text" is UTF-16.
+    encoding = "utf-16" if mark in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:  # Excel puts a mark at the start
+        with path.open(encoding=encoding, newline="") as file:
             header = file.readline()
             separator = max(SEPARATORS, key=_outside_quotes(header).count)
             file.seek(0)
             rows = [row for row in csv.reader(file, delimiter=separator, strict=True) if row]
-    except UnicodeDecodeError:
-        raise TableError(f"{path.name} is not text in UTF-8: save it as CSV UTF-8") from None
+    except UnicodeError:
+        raise TableError(
+            f"{path.name} is not text in UTF-8 or UTF-16: save it as CSV UTF-8"
+        ) from None
     except csv.Error as error:
         raise TableError(f"{path.name} is not a readable CSV file: {error}") from None
     if not rows:
@@ -110,7 +161,8 @@ def _column(column: pandas.Series, absent: set[str], decimal: str) -> pandas.Ser
         return column.cat.rename_categories([as_text(value) for value in column.cat.categories])
     if pandas.api.types.is_datetime64_any_dtype(column) or column.dtype.kind == "m":
         raise TableError(
-            f"the column {name!r} holds times: turn it into a number, such as days since a date"
+            f"the column {name!r} holds times: turn it into a number, such as days since a date",
+            ["--drop", name],
         )
     if pandas.api.types.is_numeric_dtype(column) and column.dtype.kind in "iuf":
         numbers = column.astype(np.float64)

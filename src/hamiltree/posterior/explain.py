@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..inputs.preprocess import Preprocessing
-from ..utils.arrays import FloatArray, IntArray, evenly
+from ..utils.arrays import FloatArray, evenly
 from .explanation import Cell, Change, Effect, Explanation, Step
+from .shapley import shapley_values
 from .svg import tree_svg
 from .tree import COVERAGE, Tree
 from .tree_text import leaf_text, rule_text
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 DRAWS = 1000
 """Trees whose effects are computed, evenly spaced."""
-BACKGROUND = 64
-"""Training rows that effects start from, evenly spaced; each with two orders of the features."""
 CANDIDATES = 200
 """Values of a feature that are tried for a change."""
 REFINED = 64
@@ -58,7 +57,7 @@ def explain(
     chosen = posterior.best_tree() if tree is None else tree
     label, about = _prediction(posterior, rows, n_jobs)
     steps, leaf, nodes = _path(chosen, rows)
-    effects, baseline = _effects(posterior, rows, training, label, n_jobs)
+    effects, baseline = _effects(posterior, rows, label, n_jobs)
     return Explanation(
         row={name: _cell(scale, j, rows) for j, name in enumerate(scale.used_names)},
         **about,
@@ -162,66 +161,24 @@ def _probability_of_no(value: Cell, split: dict[str, Any]) -> float:
 
 
 def _effects(
-    posterior: Posterior,
-    rows: FloatArray,
-    training: FloatArray,
-    label: int,
-    n_jobs: int | None,
+    posterior: Posterior, rows: FloatArray, label: int, n_jobs: int | None
 ) -> tuple[tuple[Effect, ...], float]:
     """Shapley values of the features, the largest first, and the mean that they start from."""
     scale = posterior.preprocessing
     trees = posterior.equally_weighted(DRAWS)
-    used = np.arange(len(scale.used))
-    if not posterior.draws.split_weights.shape[1]:
-        used = np.unique(trees.draws.feature).astype(np.int64)
-    background = training[evenly(len(training), BACKGROUND)]
-    values, start = shapley_values(trees, rows[0], background, used, label, n_jobs)
-    ends = np.quantile(values, LEVELS, axis=0) if len(used) else np.empty((2, 0))
+    columns, values, start = shapley_values(trees, rows[0], label, n_jobs)
+    ends = np.quantile(values, LEVELS, axis=0) if len(columns) else np.empty((2, 0))
     found = [
         Effect(
-            feature=scale.used_names[column],
-            value=_cell(scale, int(column), rows),
+            feature=scale.feature_names[column],
+            value=_cell(scale, int(np.flatnonzero(scale.used == column)[0]), rows),
             mean=float(values[:, place].mean()),
             low=float(ends[0, place]),
             high=float(ends[1, place]),
         )
-        for place, column in enumerate(used)
+        for place, column in enumerate(columns)
     ]
     return tuple(sorted(found, key=lambda effect: -abs(effect.mean))), start
-
-
-def shapley_values(
-    trees: Posterior,
-    row: FloatArray,
-    background: FloatArray,
-    used: IntArray,
-    label: int,
-    n_jobs: int | None = None,
-    seed: int = SEED,
-) -> tuple[FloatArray, float]:
-    """[tree, used column] Shapley values of a row against background rows, and their mean.
-
-    From each background row the features are set to the row's, one after the other, in a random
-    order and in its reverse; the differences are averaged. Each tree's values add up to its
-    prediction of the row less its mean prediction of the background, exactly.
-    """
-    rng = np.random.default_rng(seed)
-    columns = trees.preprocessing.used[used]
-    total = np.zeros((trees.n_draws, len(used)))
-    start = 0.0
-    for base in background:
-        order = rng.permutation(len(used))
-        for way in (order, order[::-1]):
-            walk = np.repeat(base[None], len(used) + 1, axis=0)
-            for step, place in enumerate(way):
-                walk[step + 1 :, columns[place]] = row[columns[place]]
-            predicted = trees.predict_draws(walk, n_jobs=n_jobs)[0]
-            if trees.n_classes:
-                predicted = predicted[..., label]
-            total[:, way] += np.diff(predicted, axis=1)
-            start += float(predicted[:, 0].mean())
-    n = 2 * len(background)
-    return total / n, start / n
 
 
 # ------------------------------------------------------------------ changes

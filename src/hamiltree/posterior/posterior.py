@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..inputs.preprocess import Preprocessing
 from ..methods.base import Configuration
 from ..utils.arrays import FloatArray, IntArray
-from ..utils.notebook import Text, badge, block
+from ..utils.notebook import Text
 from . import predictions
 from .describe import acceptance_table, accepted_share, mean_sd, summary
 from .diagnostics import diagnose
@@ -356,11 +356,9 @@ class Posterior:
         )
 
     def _repr_html_(self) -> str:
-        diagnosis = self.diagnose()
-        return (
-            f"<div>{badge(diagnosis.label, diagnosis.converged)}{block(summary(self))}"
-            f"{self.best_tree()._repr_html_()}</div>"
-        )
+        from .notebook import posterior_html
+
+        return posterior_html(self)
 
     def _with(self, **parts: Any) -> Posterior:
         """A copy with other parts in their place."""

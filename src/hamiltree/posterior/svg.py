@@ -53,7 +53,8 @@ def tree_svg(tree: Tree, marked: Collection[int] = ()) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'style="max-width:100%;width:{width}px;height:auto;font:11px system-ui,sans-serif" '
-        f'role="img" aria-label="decision tree with {tree.n_leaves} leaves">{"".join(parts)}</svg>'
+        f'text-anchor="middle" fill="currentColor" role="img" '
+        f'aria-label="decision tree with {tree.n_leaves} leaves">{"".join(parts)}</svg>'
     )
 
 
@@ -104,11 +105,17 @@ def _leaf(
     best = max(range(len(probabilities)), key=probabilities.__getitem__)
     low, high = leaf["interval"][best]
     lines = [
-        _cut(f"{leaf['classes'][best]} {probabilities[best]:.2f}"),
-        f"({low:.2f} to {high:.2f})",
+        _cut(f"{leaf['classes'][best]} {percent(probabilities[best])}"),
+        f"({_short(low)} to {_short(high)} %)",
         *rows,
     ]
     return PALETTE[best % len(PALETTE)], 0.12 + 0.4 * probabilities[best], lines
+
+
+def _short(share: float) -> str:
+    """Per cent, never rounded to certainty."""
+    text = percent(share).removesuffix(" %")
+    return text.replace("over ", ">").replace("under ", "<")
 
 
 def _cut(text: str) -> str:
@@ -122,8 +129,7 @@ def _edge(box: _Box, below: _Box, side: str, marked: bool) -> str:
     return (
         f'<line x1="{box.x:.1f}" y1="{top}" x2="{below.x:.1f}" y2="{bottom}" stroke="{colour}" '
         f'stroke-width="{width}"/><text x="{x + (-12 if side == "yes" else 12):.1f}" y="{y:.1f}" '
-        f'text-anchor="{"end" if side == "yes" else "start"}" fill="currentColor" '
-        f'opacity="0.7">{side}</text>'
+        f'text-anchor="{"end" if side == "yes" else "start"}" opacity="0.7">{side}</text>'
     )
 
 
@@ -138,8 +144,8 @@ def _drawn(box: _Box, marked: bool) -> str:
     )
     first = top + HEIGHT / 2 + 4 - 15 * (len(box.lines) - 1) / 2
     texts = "".join(
-        f'<text x="{box.x:.1f}" y="{first + 15 * k:.1f}" text-anchor="middle" '
-        f'fill="currentColor"{" font-weight=" + chr(34) + "600" + chr(34) if k == 0 else ""}>'
+        f'<text x="{box.x:.1f}" y="{first + 15 * k:.1f}"'
+        f"{' font-weight=' + chr(34) + '600' + chr(34) if k == 0 else ''}>"
         f"{escape(line)}</text>"
         for k, line in enumerate(box.lines)
     )

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..estimators.classifier import INTERVAL_SEED
-from ..inputs.encoding import encoding_of_trees
+from ..inputs.encoding import Encoding, encoding_of, encoding_of_trees
 from ..posterior import Posterior
 from ..posterior.describe import percent
 from ..posterior.predictions import sampled_probabilities
 from ..posterior.tree import COVERAGE, Tree
 from ..utils.arrays import IntArray
+from .effects import pack_effects
 from .inputs import columns_of, inputs_of
+from .names import Display, units_of, with_names
 from .pack import bytes_of_a_tree, pack_forest
 from .plots import convergence, features, leaves, thresholds, trace
 
@@ -35,8 +38,16 @@ class Featured:
     tree: Tree
 
 
-def contents(posterior: Posterior, n_draws: int = DRAWS) -> dict[str, Any]:
-    """The data of the page; ``forest`` holds ``n_draws`` draws or as many as there is room for."""
+def contents(
+    posterior: Posterior, n_draws: int = DRAWS, displays: Mapping[str, Display] | None = None
+) -> dict[str, Any]:
+    """The data of the page; ``forest`` holds ``n_draws`` draws or as many as there is room for.
+
+    ``displays`` are the names and units that a reader sees, by the table's own names.
+    """
+    own, own_classes = encoding_of_trees(posterior), posterior.preprocessing.classes
+    units, target_unit = _units(posterior, displays or {})
+    posterior = with_names(posterior, displays or {})
     room = max(1, int(BUDGET / bytes_of_a_tree(posterior)))
     index = included(posterior, min(n_draws, room))
     chain, draw = np.divmod(index, posterior.n_draws)
@@ -50,13 +61,16 @@ def contents(posterior: Posterior, n_draws: int = DRAWS) -> dict[str, Any]:
     used = np.unique(np.concatenate([tree.feature for tree in trees]))
     return {
         "classes": None if classes is None else [str(label) for label in classes],
+        "classValues": None if own_classes is None else [str(label) for label in own_classes],
         "target": encoding.target or "prediction",
+        "targetUnit": target_unit,
         "yMean": posterior.preprocessing.y_mean,
         "ySd": posterior.preprocessing.y_sd,
         "levels": [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2],
         "coverage": percent(COVERAGE),
-        "columns": columns_of(posterior, encoding),
-        "inputs": inputs_of(posterior, encoding, used),
+        "columns": columns_of(posterior, encoding, units),
+        "inputs": inputs_of(posterior, encoding, own, units, used),
+        "effects": pack_effects(drawn),
         "forest": pack_forest(drawn, trees, [item.tree for item in shown], sampled),
         "featured": [
             {
@@ -81,6 +95,13 @@ def contents(posterior: Posterior, n_draws: int = DRAWS) -> dict[str, Any]:
         "trace": trace(posterior),
         "convergence": convergence(posterior),
     }
+
+
+def _units(posterior: Posterior, displays: Mapping[str, Display]) -> tuple[dict[str, str], str]:
+    """By the name that a reader sees, and of the target."""
+    units, of_target = units_of(posterior, displays)
+    shown: Encoding = encoding_of(with_names(posterior, displays))
+    return dict(zip([c.name for c in shown.columns], units, strict=True)), of_target
 
 
 def included(posterior: Posterior, n: int) -> IntArray:

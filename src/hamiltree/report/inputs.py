@@ -10,9 +10,14 @@ from ..inputs.encoding import Column, Encoding
 from ..posterior import Posterior
 from ..utils.arrays import FloatArray, IntArray
 
+STEPS = 100
+"""Of a slider at least, and ten times as many at most."""
 
-def columns_of(posterior: Posterior, encoding: Encoding) -> list[dict[str, Any]]:
-    """What the trees split on, one entry a used column."""
+
+def columns_of(
+    posterior: Posterior, encoding: Encoding, units: dict[str, str]
+) -> list[dict[str, Any]]:
+    """What the trees split on, one entry per used column; ``units`` by the column's name."""
     scale = posterior.preprocessing
     origin = {
         output: (column, category)
@@ -33,6 +38,12 @@ def columns_of(posterior: Posterior, encoding: Encoding) -> list[dict[str, Any]]
                 "span": scale.span[j],
                 "labels": labels_of(posterior, j),
                 "missing": bool(kinds is not None and kinds[j] < 0),
+                "fill": None if scale.fill is None else scale.fill[j],
+                "whole": scale.column(j).whole,
+                "unit": units.get(column.name, ""),
+                # Effects are those of the input's columns, as in ``explain``.
+                "place": scale.used[j],
+                "feature": scale.feature_names[scale.used[j]],
             }
         )
     return found
@@ -46,16 +57,23 @@ def labels_of(posterior: Posterior, place: int) -> list[str] | None:
     return [column.label(code) for code in range(column.n_levels)] if column.n_levels else None
 
 
-def inputs_of(posterior: Posterior, encoding: Encoding, split_on: IntArray) -> list[dict[str, Any]]:
-    """The form, one entry a column of the user's table that is not constant.
+def inputs_of(
+    posterior: Posterior,
+    encoding: Encoding,
+    own: Encoding,
+    units: dict[str, str],
+    split_on: IntArray,
+) -> list[dict[str, Any]]:
+    """The form, one entry per column of the user's table that is not constant.
 
-    ``split_on`` are the used columns that the page's trees split on; -1 stands for all (HMC-DFI).
+    ``own`` has the table's own names, for files that the page writes. ``split_on`` are the used
+    columns that the page's trees split on; -1 stands for all (HMC-DFI).
     """
     scale = posterior.preprocessing
     place = {name: j for j, name in enumerate(scale.used_names)}
     start = _typical(posterior)
     found = []
-    for column in encoding.columns:
+    for column, raw in zip(encoding.columns, own.columns, strict=True):
         encoded = zip(column.outputs, _categories(column), strict=True)
         parts = [(place[output], category) for output, category in encoded if output in place]
         if not parts:
@@ -63,21 +81,40 @@ def inputs_of(posterior: Posterior, encoding: Encoding, split_on: IntArray) -> l
         numbers = [number for number, _ in parts]
         about = scale.column(numbers[0])
         labels = labels_of(posterior, numbers[0])
+        known = dict(zip(column.categories, raw.categories, strict=True))
+        categories = column.categories if labels is None else tuple(labels)
         entry = {
             "name": column.name,
+            "unit": units.get(column.name, ""),
+            "column": raw.name,
             "kind": column.kind,
-            "categories": column.categories if labels is None else labels,
+            "categories": categories,
+            "values": [known.get(category, category) for category in categories],
+            # Without it an empty cell has no place: weighted sums need every number.
+            "required": -1 in split_on and scale.fill is None,
             "missing": about.missing,
             "columns": [{"column": number, "category": category} for number, category in parts],
             "asked": bool(-1 in split_on or np.isin(numbers, split_on).any()),
-            "start": _start(column, start[numbers], labels),
+            "start": _start(column, start[numbers], labels, about.whole),
         }
         if column.kind == "number":
             low = scale.minimum[numbers[0]]
             high = low + scale.span[numbers[0]]
             entry |= {"low": low, "high": high, "lowText": f"{low:.6g}", "highText": f"{high:.6g}"}
+            entry |= _slider(float(low), float(high), about.whole)
         found.append(entry)
     return found
+
+
+def _slider(low: float, high: float, whole: bool) -> dict[str, float]:
+    """Round numbers between the ends, a hundred steps or more; whole ones for whole numbers."""
+    step = 1.0 if whole else 10.0 ** np.floor(np.log10((high - low) / STEPS))
+    first, last = np.ceil(low / step - 1e-9) * step, np.floor(high / step + 1e-9) * step
+    return {
+        "step": float(f"{step:.6g}"),
+        "from": float(f"{first:.12g}"),
+        "to": float(f"{last:.12g}"),
+    }
 
 
 def _categories(column: Column) -> tuple[str, ...]:
@@ -105,12 +142,14 @@ def _typical(posterior: Posterior) -> FloatArray:
     return typical
 
 
-def _start(column: Column, typical: FloatArray, labels: list[str] | None) -> float | str:
+def _start(
+    column: Column, typical: FloatArray, labels: list[str] | None, whole: bool
+) -> float | str:
     """Where the form starts."""
     if labels is not None:
         return labels[int(typical[0])]
     if column.kind == "number":
-        return float(f"{typical[0]:.6g}")
+        return float(np.floor(typical[0]) if whole else f"{typical[0]:.6g}")
     if column.kind == "ordinal":
         return column.categories[int(np.round(typical[0]))]
     if len(typical) == 1:  # the other category has no column

@@ -27,22 +27,22 @@ def pack_forest(
     # Of each tree where h was learned, otherwise of all.
     softness = np.stack([tree.h for tree in (trees if drawn.draws.h_learned else trees[:1])])
     arrays = {
-        "nodeOffset": _packed("i4", [0, *ends]),
-        "size": _packed("i4", _joined([tree.size for tree in trees])),
-        "feature": _packed("i4", _joined([tree.feature for tree in trees])),
-        "threshold": _packed("f8", _joined([tree.threshold for tree in trees])),
+        "nodeOffset": packed("i4", [0, *ends]),
+        "size": packed("i4", _joined([tree.size for tree in trees])),
+        "feature": packed("i4", _joined([tree.feature for tree in trees])),
+        "threshold": packed("f8", _joined([tree.threshold for tree in trees])),
         # sets of 64 bits, as two numbers of 32
-        "levelsLow": _packed("f8", _joined([_levels(tree) & 0xFFFFFFFF for tree in trees])),
-        "levelsHigh": _packed("f8", _joined([_levels(tree) >> 32 for tree in trees])),
-        "weights": _packed("f8", _joined([tree.weights for tree in trees])),
-        "leaf": _packed("f8", _joined([tree.leaf for tree in trees])),
-        "sampledLeaf": _packed("f8", [] if sampled is None else sampled),
-        "h": _packed("f8", softness),
-        "sigma": _packed("f8", drawn.draws.sigma),
+        "levelsLow": packed("f8", _joined([_levels(tree) & 0xFFFFFFFF for tree in trees])),
+        "levelsHigh": packed("f8", _joined([_levels(tree) >> 32 for tree in trees])),
+        "weights": packed("f8", _joined([tree.weights for tree in trees])),
+        "leaf": packed("f8", _joined([tree.leaf for tree in trees])),
+        "sampledLeaf": packed("f8", [] if sampled is None else sampled),
+        "h": packed("f8", softness),
+        "sigma": packed("f8", drawn.draws.sigma),
         # What is only shown, and NaN where only training data, which are missing, could tell:
-        "rows": _packed("f4", _joined([_or_nan(t.n_rows, len(t.size)) for t in trees])),
-        "certainty": _packed("f4", _joined([_or_nan(t.certainty, len(t.feature)) for t in trees])),
-        "interval": _packed("f4", _joined([_or_nan(t.intervals, 2 * t.n_leaves) for t in trees])),
+        "rows": packed("f4", _joined([_or_nan(t.n_rows, len(t.size)) for t in trees])),
+        "certainty": packed("f4", _joined([_or_nan(t.certainty, len(t.feature)) for t in trees])),
+        "interval": packed("f4", _joined([_or_nan(t.intervals, 2 * t.n_leaves) for t in trees])),
     }
     n_classes = drawn.n_classes
     return {
@@ -65,7 +65,8 @@ def bytes_of_a_tree(posterior: Posterior) -> float:
     return float(leaves * a_leaf + (leaves - 1) * a_split + own_h + 20) * 4 / 3
 
 
-def _packed(kind: str, values: ArrayLike) -> dict[str, str]:
+def packed(kind: str, values: ArrayLike) -> dict[str, str]:
+    """An array as the page unpacks it."""
     data = np.ascontiguousarray(values, dtype=np.dtype(kind).newbyteorder("<")).tobytes()
     return {"type": kind, "data": b64encode(data).decode()}
 

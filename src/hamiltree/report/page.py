@@ -16,12 +16,13 @@ from .. import __version__
 from ..posterior import Posterior
 from ..utils.json_text import json_text
 from .contents import DRAWS, contents
+from .names import Names, displays_of, with_names
 from .performance import performance
 from .texts import texts
 
 SCRIPTS = (
-    "numbers", "dom", "forest", "words", "tree_parts", "tree", "charts", "prediction",
-    "performance", "main",
+    "numbers", "dom", "downloads", "forest", "effects", "words", "tree_parts", "tree", "charts",
+    "row_form", "prediction", "performance", "main",
 )  # fmt: skip
 
 
@@ -33,10 +34,13 @@ def write_report(
     n_draws: int = DRAWS,
     X_test: ArrayLike | None = None,
     y_test: ArrayLike | None = None,
+    names: Names | None = None,
 ) -> Path:
     """Write the report to a file; see ``report_html``."""
     target = Path(path)
-    page = report_html(posterior, title=title, n_draws=n_draws, X_test=X_test, y_test=y_test)
+    page = report_html(
+        posterior, title=title, n_draws=n_draws, X_test=X_test, y_test=y_test, names=names
+    )
     target.write_text(page, "utf-8")
     return target
 
@@ -48,6 +52,7 @@ def report_html(
     n_draws: int = DRAWS,
     X_test: ArrayLike | None = None,
     y_test: ArrayLike | None = None,
+    names: Names | None = None,
 ) -> str:
     """The posterior as one HTML page without any request to a network.
 
@@ -62,22 +67,26 @@ def report_html(
     X_test, y_test : array-like, optional
         Rows that the trees have not seen, and their targets: the page then says how well they are
         predicted.
+    names : mapping or path, optional
+        Display names and units by column; see ``BayesianTreeClassifier.report``.
     """
     if n_draws < 1:
         raise ValueError(f"n_draws must be at least 1, got {n_draws}")
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together: give both, or none")
-    data = contents(posterior, n_draws)
+    displays = displays_of(names)
+    data = contents(posterior, n_draws, displays)
+    shown, unit = with_names(posterior, displays), data["targetUnit"]
     data["performance"] = None
     if X_test is not None and y_test is not None:
-        data["performance"] = performance(posterior, X_test, y_test)
+        data["performance"] = performance(posterior, X_test, y_test, shown=shown, unit=unit)
     folder = files("hamiltree.report") / "page"
     code = "\n".join((folder / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     script = f'(() => {{\n"use strict";\n{code}}})();\n'
     style = (folder / "page.css").read_text("utf-8")
     parts = {
         name: html.escape(text.replace(" %", "\N{NO-BREAK SPACE}%"))
-        for name, text in texts(posterior, data, title).items()
+        for name, text in texts(shown, data, title).items()
     }
     parts |= {
         "features_hidden": "" if data["features"] else "hidden",

@@ -25,8 +25,18 @@ FEW = 30
 """Rows below which the figures are rough, which the page says."""
 
 
-def performance(posterior: Posterior, X: ArrayLike, y: ArrayLike) -> dict[str, Any]:
+def performance(
+    posterior: Posterior,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    shown: Posterior | None = None,
+    unit: str = "",
+) -> dict[str, Any]:
     """Figures of the held-out rows: ``facts`` as texts, and what the page draws.
+
+    ``shown`` is the posterior under its display names, where it has some, and ``unit`` that of a
+    numeric target; ``X`` and ``y`` have the table's own names and classes.
 
     Raises
     ------
@@ -41,12 +51,12 @@ def performance(posterior: Posterior, X: ArrayLike, y: ArrayLike) -> dict[str, A
         )
     classes = posterior.preprocessing.classes
     if classes is None:
-        return _of_numbers(posterior, rows, target.astype(np.float64))
+        return _of_numbers(posterior, rows, target.astype(np.float64), unit)
     codes = np.minimum(np.searchsorted(classes, target), len(classes) - 1)
     unknown = target[classes[codes] != target]
     if len(unknown):
         raise ValueError(f"the test rows have a class that the trees do not know: {unknown[0]!r}")
-    return _of_classes(posterior, rows, codes)
+    return _of_classes(shown or posterior, rows, codes)
 
 
 # ------------------------------------------------------------------ classes
@@ -110,7 +120,7 @@ def _of_classes(posterior: Posterior, rows: FloatArray, codes: IntArray) -> dict
             _fact(
                 "area under the ROC curve",
                 f"{roc['area']:.3f}",
-                f"at probability 1/2, {percent(sensitivity)} of “{classes[1]}” and "
+                f"at a probability of 50 %, {percent(sensitivity)} of “{classes[1]}” and "
                 f"{percent(specificity)} of “{classes[0]}” are found",
             )
         )
@@ -162,7 +172,7 @@ def _roc(p: FloatArray, positive: NDArray[np.bool_]) -> dict[str, Any]:
 # ------------------------------------------------------------------ numbers
 
 
-def _of_numbers(posterior: Posterior, rows: FloatArray, y: FloatArray) -> dict[str, Any]:
+def _of_numbers(posterior: Posterior, rows: FloatArray, y: FloatArray, unit: str) -> dict[str, Any]:
     if not np.isfinite(y).all():
         raise ValueError("the targets of the test rows have missing or infinite values")
     n = len(y)
@@ -203,16 +213,19 @@ def _of_numbers(posterior: Posterior, rows: FloatArray, y: FloatArray) -> dict[s
         "low": quantiles[2 * middle][shown],
         "high": quantiles[2 * middle + 1][shown],
     }
-    span = 4 * posterior.preprocessing.y_sd
+
+    def written(value: float) -> str:
+        return f"{in_units(value, 4 * posterior.preprocessing.y_sd)} {unit}".rstrip()
+
     own = coverage[middle]
-    share, width = f"{100 * own['share']:.1f} %", in_units(own["width"], span)
+    share, width = f"{100 * own['share']:.1f} %", written(own["width"])
     ends_text = f"{percent(own['low'])} to {percent(own['high'])}"
     facts = [
         _fact(
             "root mean squared error",
-            in_units(rmse, span),
-            f"the targets have an sd of {in_units(float(y.std()), span)}; mean absolute error "
-            f"{in_units(found['mae'], span)}",
+            written(rmse),
+            f"the targets have an sd of {written(float(y.std()))}; mean absolute error "
+            f"{written(found['mae'])}",
         ),
         _fact(
             "R²",

@@ -31,6 +31,7 @@ def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict
         "clear it.",
         "n_draws": f"{shown:,}",
         "prediction_note": _prediction_note(shown, total, classification),
+        "effects_note": _effects_note(data),
         "dots_note": "Dots: each chain on its own." if posterior.n_chains > 1 else "",
         "more_features": _more_features(data),
         "draws_note": f"{shown:,} of the {total:,} sampled trees, evenly spaced. What they agree "
@@ -112,6 +113,19 @@ def _prediction_note(shown: int, total: int, classification: bool) -> str:
     return (
         f"They are a part of all {total:,}, so the {what} can differ a little from those of all "
         "draws; for the same draws Python gives the same numbers."
+    )
+
+
+def _effects_note(data: dict[str, Any]) -> str:
+    found = data["effects"]
+    if found is None:
+        return ""
+    trees = f"{len(found['trees']):,} trees"
+    return (
+        f"What moved a prediction: Shapley values against {found['rows']:,} training rows, as "
+        f"explain in Python has them, over {trees}. With the mean that they start from, they add "
+        "up to the prediction. They say how the trees use a feature, not what would happen if it "
+        "were changed in the world."
     )
 
 

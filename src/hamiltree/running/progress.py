@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from html import escape
+from threading import Lock
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -12,6 +15,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..core.backend.cache import CACHE, CAN_KEEP
 from ..core.backend.units import Unit, compile_units, missing
+
+SECONDS = 0.25
+"""Between two updates of a notebook's bar: each is a message to the browser."""
 
 
 class Report(Protocol):
@@ -27,8 +33,8 @@ def silent(iterations: int, total: int | None) -> None:
 def compiled(kernels: Iterable[Any], show: bool | None = None) -> float:
     """Compile what a sampler needs, where that was never done on this machine; the seconds it took.
 
-    One line says so, and on a terminal a bar says how far it is. What was compiled before is loaded
-    when it is called, and nothing is said.
+    One line says so, and on a terminal or in a notebook a bar says how far it is. What was compiled
+    before is loaded when it is called, and nothing is said.
     """
     units = missing(kernels)
     return compile_with_bar(units, show) if units else 0.0
@@ -37,6 +43,9 @@ def compiled(kernels: Iterable[Any], show: bool | None = None) -> float:
 def compile_with_bar(units: Sequence[Unit], show: bool | None = None) -> float:
     """Compile, and say so; the seconds it took."""
     console = Console(stderr=True)
+    if show is not False and in_notebook():
+        with notebook_bar(f"compiling {len(units)} kernels for this machine, once") as shown:
+            return compile_units(units, lambda done, total, what: shown(done, total, ""))
     if show is not False:
         text = (
             f"hamiltree: compiling {len(units)} kernels for this machine, once (up to a minute "
@@ -62,8 +71,15 @@ def compile_with_bar(units: Sequence[Unit], show: bool | None = None) -> float:
 
 @contextmanager
 def progress_bar(show: bool | None, *, unit: str) -> Iterator[Report]:
-    """A bar on standard error that counts up to a total which may still move; None: a terminal."""
+    """A bar that counts up to a total which may still move.
+
+    On standard error, or in a notebook's output; None: on a terminal and in notebooks.
+    """
     console = Console(stderr=True)
+    if show is not False and in_notebook():
+        with _counting(unit) as report:
+            yield report
+        return
     if not (console.is_terminal if show is None else show):
         yield silent
         return
@@ -77,3 +93,67 @@ def progress_bar(show: bool | None, *, unit: str) -> Iterator[Report]:
             bar.update(task, advance=iterations, total=total, limit=limit)
 
         yield report
+
+
+# ------------------------------------------------------------------ notebooks
+
+
+def in_notebook() -> bool:
+    """Whether a Jupyter kernel runs us; IPython in a terminal is a terminal."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and getattr(shell, "kernel", None) is not None
+
+
+@contextmanager
+def notebook_bar(what: str) -> Iterator[Callable[[float, float | None, str], None]]:
+    """A bar of plain HTML, which needs no widgets; ``show(done, total, text)`` from any thread.
+
+    Rich asks for ipywidgets in notebooks, and shows nothing without them.
+    """
+    from IPython.display import HTML, display
+
+    started, last, lock = time.monotonic(), -SECONDS, Lock()
+    handle: Any = display(HTML(_bar_html(what, 0, None, "")), display_id=True)
+
+    def show(done: float, total: float | None, text: str) -> None:
+        nonlocal last
+        passed = time.monotonic() - started
+        with lock:
+            if passed - last < SECONDS:
+                return
+            last = passed
+        left = ""
+        if total and 0 < done <= total and passed > 2:
+            left = f"about {passed * (total - done) / done:.0f} s left"
+        words = ", ".join(part for part in (text, left) if part)
+        handle.update(HTML(_bar_html(what, done, total, words)))
+
+    try:
+        yield show
+    finally:
+        handle.update(HTML(""))
+
+
+@contextmanager
+def _counting(unit: str) -> Iterator[Report]:
+    done, lock = 0, Lock()
+    with notebook_bar("sampling") as show:
+
+        def report(iterations: int, total: int | None) -> None:
+            nonlocal done
+            with lock:
+                done += iterations
+            limit = "" if total is None else f" of {total:,}"
+            show(done, total, f"{done:,}{limit} {unit}")
+
+        yield report
+
+
+def _bar_html(what: str, done: float, total: float | None, text: str) -> str:
+    value = f' value="{done:g}" max="{total:g}"' if total else ""
+    return (
+        f'<div style="font:13px system-ui,sans-serif">{escape(what)} <progress{value} '
+        f'aria-label="{escape(what)}" style="width:16em;vertical-align:middle"></progress> '
+        f"{escape(text)}</div>"
+    )

@@ -66,7 +66,7 @@ def sample(
     SMC has no warm-up and no goal, and its particles are of no use until all of them are complete:
     it runs until every island has handed them over, and Ctrl-C leaves nothing to keep.
 
-    ``progress``: None shows a bar when standard error is a terminal.
+    ``progress``: None shows a bar when standard error is a terminal, and in notebooks.
     ``checkpoints``: the run to go on from, and where this one is kept; only then are
     data hashed and chains copied.
     """

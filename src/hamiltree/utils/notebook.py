@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from hashlib import sha256
 from html import escape
 
 GOOD, BAD = "#1a7f4b", "#b3410e"
@@ -27,6 +30,50 @@ def block(text: str) -> str:
 def html_of_text(text: str, label: str = "", *, good: bool = True) -> str:
     """What ``_repr_html_`` of a text returns, with a badge over it where there is a label."""
     return f"<div>{badge(label, good) if label else ''}{block(text)}</div>"
+
+
+def slider(frames: Sequence[tuple[str, str]], name: str) -> str:
+    """Frames, each a label and its HTML, of which a slider shows one; without scripts, the first.
+
+    The others are texts of the script, which a notebook that runs no scripts leaves out.
+    """
+    labels = [label for label, _ in frames]
+    shown = f'<div data-part="frame">{frames[0][1]}</div>'
+    if len(frames) == 1:
+        return shown
+    data = json.dumps({"labels": labels, "frames": [html for _, html in frames]})
+    data = data.replace("</", "<\\/").replace("<!--", "<\\u0021--")  # nothing ends the script
+    own = sha256(data.encode()).hexdigest()[:12]
+    control = (
+        '<label data-part="control" style="display:none;font:13px system-ui,sans-serif">'
+        f'{escape(name)} <input type="range" min="0" max="{len(frames) - 1}" value="0" '
+        'style="width:16em;vertical-align:middle"> <output></output></label>'
+    )
+    return (
+        f'<div data-hamiltree="{own}">{control}{shown}</div>'
+        f'<script type="text/javascript">{_SCRIPT % {"own": own, "data": data}}</script>'
+    )
+
+
+_SCRIPT = """
+(() => {
+  const {labels, frames} = %(data)s;
+  for (const box of document.querySelectorAll('[data-hamiltree="%(own)s"]:not([data-ready])')) {
+    box.dataset.ready = "";
+    const part = (name) => box.querySelector(`[data-part="${name}"]`);
+    const input = part("control").querySelector("input");
+    const show = () => {
+      part("frame").innerHTML = frames[input.value];
+      part("control").querySelector("output").textContent = labels[input.value];
+      input.setAttribute("aria-valuetext", labels[input.value]);
+    };
+    part("control").style.display = "block";
+    input.addEventListener("input", show);
+    show();
+  }
+})();
+"""
+"""Found by its number, not by ``document.currentScript``, which some notebooks do not set."""
 
 
 class Text(str):

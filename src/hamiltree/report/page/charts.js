@@ -1,8 +1,9 @@
 // The plots of the page, each drawn to the width there is, and again when that changes.
 
 /** Calls draw(svg, width) now and whenever the width of the container changes. */
-function chart(container, height, label, draw) {
+function chart(container, height, label, draw, file = "") {
   let width = 0;
+  if (file) container.after(saveButton(container, file));
   function redraw() {
     if (container.clientWidth === width || !container.clientWidth) return;
     width = container.clientWidth;
@@ -55,7 +56,7 @@ function featureBars(container, data) {
         svg.append(label(left + tick * scale, bottom + 14, `${100 * tick} %`, {
           "text-anchor": "middle", class: "tick" }));
       }
-    });
+    }, "features");
 }
 
 /** Where the trees split a feature: a histogram over its training range. */
@@ -104,7 +105,7 @@ function leavesChart(container, data) {
       label(32, 20, percent(most), { "text-anchor": "end", class: "tick" }),
       label(32, 148, "0 %", { "text-anchor": "end", class: "tick" }),
       label(36, 177, "leaves", { class: "tick" }));
-  });
+  }, "leaves");
 }
 
 /** Log posterior, draw by draw, a line a chain, over each other. */
@@ -122,7 +123,7 @@ function traceChart(container, data) {
       label(48, 150, roughly(low, high - low), { "text-anchor": "end", class: "tick" }),
       label(52, 168, "draw 1", { class: "tick" }),
       label(width - 4, 168, nDraws, { "text-anchor": "end", class: "tick" }));
-  });
+  }, "trace");
 }
 
 /** The included draws one after the other; returns a function that moves the mark. */

@@ -62,3 +62,8 @@ function broken(word, fits) {
   }
   return [...pieces, piece];
 }
+
+/** A name that may go on in the next line after its underscores and dots. */
+function breakable(text) {
+  return text.split(/(?<=[_./])/).flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part]));
+}

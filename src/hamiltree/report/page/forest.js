@@ -19,8 +19,10 @@ function makeForest(data) {
 
   /** A row in the user's units, one value a used column, on the trees' own scale. */
   function toUnit(row) {
-    return columns.map((column, j) =>
-      Math.min(Math.max((row[j] - column.minimum) / column.span, -FAR), FAR));
+    return columns.map((column, j) => {
+      const unit = Math.min(Math.max((row[j] - column.minimum) / column.span, -FAR), FAR);
+      return Number.isNaN(unit) && column.fill !== null ? column.fill : unit;
+    });
   }
 
   /** Softness of tree t on a used column; there is one row of it, or one per tree. */
@@ -191,5 +193,8 @@ function makeForest(data) {
     node.h = softness(t, 0);
   }
 
-  return { predict, nodes, reach: (t, row) => reach(t, toUnit(row)), nDraws: packed.nDraws };
+  return {
+    predict, nodes, reach: (t, row) => reach(t, toUnit(row)), nDraws: packed.nDraws,
+    parts: { nodeOffset, size, feature, toUnit, goesToNo, leafValue },
+  };
 }

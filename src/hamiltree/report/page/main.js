@@ -9,8 +9,9 @@ function featuredTrees(data, forest) {
     const figure = element("figure", { class: "tree-figure", id: `${id}-figure` },
       element("figcaption", {}, item.label), note);
     figures.append(figure);
-    treeFigure(figure, data, { label: item.label }).show(forest.nodes(item.tree));
-    figure.append(element("details", {}, element("summary", {}, "As text"), element("pre", {}, item.text)));
+    treeFigure(figure, data, { label: item.label, file: `tree-${i + 1}` }).show(forest.nodes(item.tree));
+    figure.append(element("details", {}, element("summary", {}, "As text"),
+      element("pre", { tabindex: 0 }, item.text)));
     const radio = element("input", { type: "radio", name: "tree", id, checked: i === 0 });
     radio.addEventListener("change", select);
     tabs.append(radio, element("label", { for: id }, item.short));
@@ -24,7 +25,7 @@ function featuredTrees(data, forest) {
 
 function drawsSlider(data, forest) {
   const slider = byId("draw");
-  const figure = treeFigure(byId("draw-tree"), data, { label: "the tree of this draw" });
+  const figure = treeFigure(byId("draw-tree"), data, { label: "the tree of this draw", file: "draw" });
   const move = drawStrip(byId("draw-strip"), data, (i) => { slider.value = i; update(); });
   slider.max = forest.nDraws - 1;
   function update() {
@@ -59,10 +60,10 @@ function convergence(data) {
 function start() {
   const data = JSON.parse(byId("data").textContent);
   const forest = makeForest(data);
-  // For whoever wants the numbers themselves: hamiltree.predict([one number a used column]).
+  // For whoever wants the numbers themselves: hamiltree.predict([one number per used column]).
   window.hamiltree = { data, predict: forest.predict, reach: forest.reach, nodes: forest.nodes };
   featuredTrees(data, forest);
-  predictionPanel(data, forest, data.featured);
+  window.hamiltree.explain = predictionPanel(data, forest, data.featured).explain;
   if (data.features.length) {
     featureBars(byId("feature-bars"), data);
     thresholdPlots(byId("thresholds"), data);

@@ -30,11 +30,31 @@ function percent(share) {
   return `${Math.round(100 * share)}\u00a0%`;
 }
 
-/** A probability with three digits that never rounds to 0 or 1. */
+/** A probability as a percentage: a decimal near the ends, where it matters, and never 0 or 100. */
 function probability(value) {
-  if (value > 0.9995 && value < 1) return "> 0.999";
-  if (value > 0 && value < 0.0005) return "< 0.001";
-  return value.toFixed(3);
+  if (value > 0.9995 && value < 1 - 1e-9) return "over 99.9\u00a0%";
+  if (value > 1e-9 && value < 0.0005) return "under 0.1\u00a0%";
+  const near = value < 0.0995 || value > 0.9005;
+  return `${(100 * value).toFixed(near && value > 1e-9 && value < 1 - 1e-9 ? 1 : 0)}\u00a0%`;
+}
+
+/** A number and its unit, on one line. */
+function withUnit(text, unit) {
+  return unit ? `${text}\u00a0${unit}` : text;
+}
+
+/** A number on the scale of the target, in its unit. */
+function inTarget(value, data) {
+  return withUnit(inUnits(value, 4 * data.ySd), data.targetUnit);
+}
+
+/** A quantile between the two nearest values, as NumPy has it by default. */
+function betweenQuantile(values, level) {
+  const sorted = Float64Array.from(values).sort();
+  const place = level * (sorted.length - 1);
+  const below = Math.floor(place);
+  const above = Math.min(below + 1, sorted.length - 1);
+  return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
 }
 
 function count(value, noun) {

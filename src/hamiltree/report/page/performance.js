@@ -42,15 +42,16 @@ function roundTicks(low, high) {
 }
 
 /** A chart as high as it is wide, within reason. */
-function squareChart(container, text, draw) {
+function squareChart(container, text, file, draw) {
   const side = Math.max(220, Math.min(340, container.clientWidth || 320));
-  chart(container, side, text, (svg, width) => draw(svg, Math.min(width, side + 40), side));
+  chart(container, side, text, (svg, width) => draw(svg, Math.min(width, side + 40), side),
+    file);
 }
 
 /** Predicted probabilities against shares that happened, for the classes in `shown`. */
 function calibrationChart(container, data, shown) {
   const text = "predicted probability and observed share, with 90 % intervals";
-  squareChart(container, text, (svg, width, height) => {
+  squareChart(container, text, "calibration", (svg, width, height) => {
     const of = shown.length === 1 ? ` of “${data.classes[shown[0]]}”` : "";
     const { across, down } = frame(svg, width, height, shares(`predicted probability${of}`),
       shares("observed share"));
@@ -70,7 +71,7 @@ function calibrationChart(container, data, shown) {
 
 function rocChart(container, data) {
   const { falsePositives, truePositives, area } = data.performance.roc;
-  squareChart(container, `ROC curve, area ${area.toFixed(3)}`, (svg, width, height) => {
+  squareChart(container, `ROC curve, area ${area.toFixed(3)}`, "roc", (svg, width, height) => {
     const { across, down } = frame(svg, width, height,
       shares(`share of “${data.classes[0]}” called “${data.classes[1]}”`),
       shares(`share of “${data.classes[1]}” found`));
@@ -109,8 +110,11 @@ function predictedChart(container, data) {
   const most = Math.max(...observed, ...high);
   const ticks = roundTicks(least, most);
   const scale = (name) => ({ low: least, high: most, name, ticks });
-  squareChart(container, "observed and predicted targets, with 90 % intervals", (svg, width, height) => {
-    const { across, down } = frame(svg, width, height, scale("predicted"), scale("observed"));
+  const text = "observed and predicted targets, with 90 % intervals";
+  squareChart(container, text, "predicted", (svg, width, height) => {
+    const unit = data.targetUnit && `(${data.targetUnit})`;
+    const { across, down } = frame(svg, width, height, scale(withUnit("predicted", unit)),
+      scale(withUnit("observed", unit)));
     svg.append(line(across(least), down(least), across(most), down(most), "ideal"));
     predicted.forEach((value, i) => svg.append(svgElement("line", {
       x1: across(value), x2: across(value), y1: down(low[i]), y2: down(high[i]), class: "band" })));
@@ -129,7 +133,7 @@ function coverageTable(table, data) {
         element("th", { scope: "row" }, `${Math.round(100 * item.level)} %`),
         element("td", {}, percent(item.share)),
         element("td", {}, `${percent(item.low)} to ${percent(item.high)}`),
-        element("td", {}, roughly(item.width, 4 * data.ySd)));
+        element("td", {}, withUnit(roughly(item.width, 4 * data.ySd), data.targetUnit)));
     })));
 }
 

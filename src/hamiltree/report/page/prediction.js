@@ -1,81 +1,145 @@
-// A row typed by the reader: what the included draws say about it, and its path through a tree.
+// Rows typed by the reader, one or two side by side: what the included draws say about them, which
+// features moved them, and their paths through a tree.
 
 function predictionPanel(data, forest, featured) {
-  const form = byId("row-form");
-  const rest = byId("row-rest");
-  const values = data.inputs.map((input) => input.start);
-  const figure = treeFigure(byId("row-tree"), data, { label: "the row's path through a tree" });
+  const explain = makeEffects(data, forest);
+  const figure = treeFigure(byId("row-tree"), data, { label: "the row's path through a tree", file: "row" });
   const choice = byId("row-choice");
+  const which = byId("row-which");
+  let comparing = false;
   featured.forEach((item, i) => choice.append(element("option", { value: i }, item.label)));
-  choice.addEventListener("change", () => update(true));
-
-  data.inputs.forEach((input, i) => {
-    const id = `row-${i}`;
-    const field = input.kind === "number"
-      ? element("input", { id, type: "number", step: "any", value: input.start })
-      : element("select", { id }, ...input.categories.map((category) =>
-        element("option", { value: category, selected: category === input.start }, category)));
-    const hint = element("small", { id: `${id}-hint` });
-    field.setAttribute("aria-describedby", hint.id);
-    field.addEventListener("input", () => { read(); });
-    function read() {
-      values[i] = input.kind === "number" ? Number.parseFloat(field.value) : field.value;
-      const empty = input.missing && Number.isNaN(values[i]);
-      const outside = input.kind === "number" && !empty
-        && !(values[i] >= input.low && values[i] <= input.high);
-      const range = `${input.lowText} to ${input.highText}`;
-      hint.textContent = "";
-      if (input.kind === "number") {
-        hint.textContent = `${outside ? "outside the training range " : ""}${range}`;
-        if (empty) hint.textContent = "missing";
-      }
-      hint.classList.toggle("outside", outside);
-      update(false);
-    }
-    const box = element("div", { class: "field" }, element("label", { for: id }, input.name), field, hint);
-    (input.asked ? form : rest).append(box);
-    input.read = read;
-  });
-  byId("row-others").hidden = data.inputs.every((input) => input.asked);
+  choice.addEventListener("change", () => drawPath(true));
+  which.addEventListener("change", () => drawPath(false));
+  const panels = ["row", "second"].map((prefix, k) => makePanel(prefix, k));
+  const active = () => (comparing ? panels : panels.slice(0, 1));
   byId("row").addEventListener("submit", (event) => event.preventDefault());
 
-  /** One number a used column, in the user's units. */
-  function row() {
-    const numbers = new Array(data.columns.length).fill(0);
-    data.inputs.forEach((input, i) => {
-      for (const { column, category } of input.columns) {
-        if (input.kind === "number") numbers[column] = values[i];
-        else if (["ordinal", "category"].includes(input.kind)) {
-          numbers[column] = input.categories.indexOf(values[i]);
-        }
-        else numbers[column] = values[i] === category ? 1 : 0;
-      }
-    });
-    return numbers;
+  function makePanel(prefix, k) {
+    const form = element("div", { class: "fields" });
+    const rest = element("div", { class: "fields" });
+    const others = element("details", {
+      class: "others", hidden: data.inputs.every((input) => input.asked) },
+    element("summary", {}, "Columns that none of these trees uses"), rest);
+    const answer = element("div", { class: "answer", id: k ? "second-answer" : "answer", "aria-live": "polite" });
+    const moved = element("div", { class: "moved", id: k ? "second-moved" : "moved" });
+    const path = element("ol", { class: "row-path", id: k ? "second-path" : "row-path" });
+    const title = element("h3", { id: `${prefix}-name` }, k ? "Row B" : "Row A");
+    const printed = element("table", { class: "print-only" });
+    const box = element("section", { class: "panel", "aria-labelledby": title.id, hidden: k > 0 }, title,
+      element("div", { class: "typed" }, form, others, printed),
+      element("div", { class: "said" }, answer, moved,
+        element("h3", { class: "sub" }, "Its path through the tree below"), path));
+    byId("panels").append(box);
+    const panel = { box, answer, moved, path, printed, found: null };
+    panel.row = rowForm(prefix, data, form, rest, () => { update(panel); compare(); });
+    return panel;
   }
 
-  function update(redraw) {
-    const t = featured[Number(choice.value)].tree;
-    if (redraw) figure.show(forest.nodes(t));
-    const numbers = row();
-    const answer = byId("answer");
-    const unfilled = data.inputs.some((input, i) =>
-      input.kind === "number" && !input.missing && !Number.isFinite(values[i]));
-    if (unfilled) {
-      answer.replaceChildren(element("p", { class: "empty" }, "Fill in every number."));
-      byId("row-path").replaceChildren();
-      figure.route(null);
+  function update(panel) {
+    const { row } = panel;
+    panel.found = null;
+    if (!row.complete()) {
+      panel.answer.replaceChildren(element("p", { class: "empty" }, "Fill in every number."));
+      panel.moved.replaceChildren();
+      panel.path.replaceChildren();
+      drawPath(false);
       return;
     }
-    const found = forest.predict(numbers);
-    answer.replaceChildren(...(data.classes ? classAnswer(found, data) : numberAnswer(found, data)));
-    const reached = forest.reach(t, numbers);
-    figure.route(reached);
-    byId("row-path").replaceChildren(...likeliestPath(forest.nodes(t), reached, data));
+    const numbers = row.numbers();
+    panel.found = forest.predict(numbers);
+    const label = data.classes ? panel.found.mean.indexOf(Math.max(...panel.found.mean)) : 0;
+    panel.answer.replaceChildren(...(data.classes ? classAnswer : numberAnswer)(panel.found, data));
+    if (explain) {
+      panel.effects = explain(numbers, label);
+      const input = (place) => data.inputs.findIndex((own) =>
+        own.columns.some(({ column }) => data.columns[column].place === place));
+      panel.moved.replaceChildren(
+        effectsTable(panel.effects, data, label, (place) => row.shown(input(place))));
+    }
+    panel.printed.replaceChildren(...printedRow(data, row));
+    drawPath(false);
   }
 
-  data.inputs.forEach((input) => input.read());
-  update(true);
+  /** The path of the chosen row through the chosen tree, drawn; each row's own is told in words. */
+  function drawPath(redraw) {
+    if (panels.length < 2) return;
+    const t = featured[Number(choice.value)].tree;
+    if (redraw) figure.show(forest.nodes(t));
+    figure.route(null);
+    active().forEach((panel, k) => {
+      if (!panel.found) return;
+      const reached = forest.reach(t, panel.row.numbers());
+      panel.path.replaceChildren(...likeliestPath(forest.nodes(t), reached, data));
+      if (k === (comparing ? Number(which.value) : 0)) figure.route(reached);
+    });
+  }
+
+  /** What sets the two rows apart. */
+  function compare() {
+    const [first, second] = panels;
+    const line = byId("comparison");
+    const apart = comparing ? data.inputs.map((_, i) => i).filter((i) =>
+      first.row.shown(i) !== second.row.shown(i)) : [];
+    panels.forEach((panel) => panel.row.differ(apart));
+    if (!comparing || !first.found || !second.found) {
+      line.textContent = "";
+      return;
+    }
+    const parts = apart.map((i) =>
+      `${data.inputs[i].name} (${first.row.shown(i)} and ${second.row.shown(i)})`);
+    const differ = parts.length ? `They differ in ${parts.join(", ")}.` : "The rows are the same: change one of them.";
+    line.textContent = `${differenceText(first.found, second.found, data)} ${differ}`;
+  }
+
+  function toggle() {
+    comparing = !comparing;
+    byId("compare").setAttribute("aria-pressed", String(comparing));
+    byId("panels").classList.toggle("comparing", comparing);
+    byId("row-which-label").hidden = !comparing;
+    panels[1].box.hidden = !comparing;
+    if (comparing) panels[1].row.set(panels[0].row.values);
+    if (comparing) update(panels[1]);
+    which.value = "0";
+    drawPath(false);
+    compare();
+    if (comparing) panels[1].box.querySelector("input, select").focus();
+  }
+
+  byId("compare").addEventListener("click", toggle);
+  byId("row-reset").addEventListener("click", () => {
+    panels.forEach((panel) => panel.row.set(data.inputs.map((input) => input.start)));
+    active().forEach(update);
+    compare();
+  });
+  byId("row-csv").addEventListener("click", () => {
+    const rows = active().filter((panel) => panel.found).map((panel) => ({
+      values: panel.row.values, found: panel.found, moved: explain ? panel.effects : null }));
+    if (rows.length) download("rows.csv", "text/csv", rowsCsv(rows, data));
+  });
+  byId("row-print").addEventListener("click", () => {
+    document.body.classList.add("one-row");
+    window.print();
+  });
+  window.addEventListener("afterprint", () => document.body.classList.remove("one-row"));
+  figure.show(forest.nodes(featured[0].tree));
+  update(panels[0]);
+  return { explain };
+}
+
+/** The row as a table, for paper, where fields and sliders say little. */
+function printedRow(data, row) {
+  return [element("caption", {}, "The row"), element("tbody", {}, ...data.inputs.map((input, i) =>
+    element("tr", {}, element("th", { scope: "row" }, input.name), element("td", {}, row.shown(i)))))];
+}
+
+function differenceText(first, second, data) {
+  if (!data.classes) {
+    return `${data.target}: row A ${inTarget(first.mean, data)}, row B ${inTarget(second.mean, data)}.`;
+  }
+  const change = data.classes.map((_, k) => Math.abs(first.mean[k] - second.mean[k]));
+  const k = data.classes.length === 2 ? 1 : change.indexOf(Math.max(...change));
+  return `Probability of ${data.classes[k]}: row A ${probability(first.mean[k])}, `
+    + `row B ${probability(second.mean[k])}.`;
 }
 
 /** Classes with their probabilities and intervals, the likeliest first. */
@@ -95,7 +159,7 @@ function classAnswer(found, data) {
 }
 
 function numberAnswer(found, data) {
-  const units = (value) => inUnits(value, 4 * data.ySd);
+  const units = (value) => inTarget(value, data);
   const [low, high] = found.interval;
   const from = Math.min(data.meanRange.low, low);
   const to = Math.max(data.meanRange.high, high);
@@ -108,7 +172,7 @@ function numberAnswer(found, data) {
       element("div", { class: "meter thin" },
         piece(on(low), on(high), "interval"), piece(on(found.mean) - 0.004, on(found.mean) + 0.004, "point")),
       element("small", {},
-        `a new observation: ${data.coverage} interval ${span({ low, high }, units)}, sd ${units(found.sd)}`)),
+        `a new observation: ${data.coverage} interval ${targetSpan(low, high, data)}, sd ${units(found.sd)}`)),
   ];
 }
 

@@ -12,7 +12,7 @@ function treeFigure(figure, data, options = {}) {
   const card = element("div", { class: "card", role: "status", hidden: true });
   const stage = element("div", { class: "stage" });
   const path = element("p", { class: "path", "aria-live": "polite" });
-  figure.append(stage, card, path);
+  figure.append(stage, card, path, saveButton(stage, options.file));
   let nodes = [];
   let groups = [];
   let marked = null;
@@ -89,7 +89,7 @@ function treeFigure(figure, data, options = {}) {
     figure.classList.toggle("marked", dim);
     nodes.forEach((node, i) => {
       const share = marked ? Number(on.has(node)) : reached ? reached[node.index] : 1;
-      groups[i].style.opacity = dim ? 0.3 + 0.7 * Math.min(1, 2 * share) : "";
+      groups[i].style.opacity = dim ? 0.45 + 0.55 * Math.min(1, 2 * share) : "";
       groups[i].classList.toggle("on", dim && share >= 0.5);
       groups[i].setAttribute("aria-selected", String(on.has(node)));
       const tag = groups[i].querySelector(".reached");
@@ -143,7 +143,7 @@ function availableWidth(figure) {
 }
 
 function leafSentence(node, data) {
-  if (!data.classes) return `${data.target} ${inUnits(node.mean, 4 * data.ySd)}`;
+  if (!data.classes) return `${data.target} ${inTarget(node.mean, data)}`;
   return ranked(node, data).slice(0, 3)
     .map((item) => `${item.name} ${probability(item.value)}`).join(", ");
 }

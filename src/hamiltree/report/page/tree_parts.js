@@ -17,7 +17,7 @@ function boxOf(node, data, width, outline) {
     if (Number.isFinite(node.certainty)) notes.push(`${percent(node.certainty)} of trees`);
   } else {
     const best = data.classes ? ranked(node, data)[0] : null;
-    const value = best ? probability(best.value) : inUnits(node.mean, 4 * data.ySd);
+    const value = best ? probability(best.value) : inTarget(node.mean, data);
     const name = best ? best.name : "";
     title = lines(`${side}${outline ? `${name} ${value}`.trim() : name || value}`, 2, 600);
     if (!outline && best) detail = [value];

@@ -7,6 +7,12 @@ function levelsTest(levels, others) {
   return `in {${levels.join(", ")}}`;
 }
 
+/** A threshold as Python's texts have it, with its unit: whole where the column has whole numbers. */
+function thresholdText(column, threshold) {
+  const number = column.whole ? String(Math.floor(threshold)) : inUnits(threshold, column.span);
+  return withUnit(number, column.unit);
+}
+
 /** What a split asks, as {name, test}, with {contrary} where that is more than the other side of a
  * number: a row for which it holds goes to "yes". */
 function question(node) {
@@ -30,7 +36,7 @@ function question(node) {
     return { name: column.name, test, contrary };
   }
   if (node.missingSide) {
-    const units = inUnits(threshold, column.span);
+    const units = thresholdText(column, threshold);
     const or = (side) => (node.missingSide === side ? " or missing" : "");
     return {
       name: column.name, test: `≤ ${units}${or("yes")}`, contrary: `> ${units}${or("no")}`,
@@ -41,7 +47,7 @@ function question(node) {
     const category = column.categories[Math.floor(threshold)];
     return { name: column.name, test: `at most ${category}` };
   }
-  return { name: column.name, test: `≤ ${inUnits(threshold, column.span)}` };
+  return { name: column.name, test: `≤ ${thresholdText(column, threshold)}` };
 }
 
 /** The same as a statement about one side. */
@@ -71,7 +77,10 @@ function facts(node, data) {
     if (Number.isFinite(node.certainty)) {
       lines.push(["how common", `${percent(node.certainty)} of the sampled trees have such a split`]);
     }
-    if (node.h > 0) lines.push(["soft within", `about ±${roughly(3 * node.h, node.h * 100)}`]);
+    if (node.h > 0) {
+      const width = roughly(3 * node.h, node.h * 100);
+      lines.push(["soft within", `about ±${withUnit(width, node.column ? node.column.unit : "")}`]);
+    }
   }
   if (node.leaf && data.classes) {
     for (const item of ranked(node, data).slice(0, 5)) {
@@ -79,8 +88,8 @@ function facts(node, data) {
     }
   } else if (node.leaf) {
     const [low, high] = node.interval;
-    const units = (value) => inUnits(value, 4 * data.ySd);
-    const interval = Number.isFinite(low) ? ` (${span({ low, high }, units)})` : "";
+    const units = (value) => inTarget(value, data);
+    const interval = Number.isFinite(low) ? ` (${targetSpan(low, high, data)})` : "";
     lines.push([data.target, units(node.mean) + interval]);
     if (node.sd) lines.push(["noise sd", units(node.sd)]);
   }
@@ -93,6 +102,11 @@ function facts(node, data) {
 
 function span(item, format) {
   return `${format(item.low)} to ${format(item.high)}`;
+}
+
+/** An interval of the target, its unit once. */
+function targetSpan(low, high, data) {
+  return `${inUnits(low, 4 * data.ySd)} to ${inTarget(high, data)}`;
 }
 
 /** The splits from the root to a node as statements. */
