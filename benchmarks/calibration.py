@@ -10,7 +10,8 @@ mean pinball loss of 19 quantiles), both in sds of y. Classification: log score,
 calibration error, with probabilities of at least one in twice the training rows for every model: a
 forest that says 0 would else score minus infinity.
 
-``HAMILTREE_BENCH_SPLITS`` says how many halves (5).
+``HAMILTREE_BENCH_SPLITS`` says how many halves (5), and ``HAMILTREE_BENCH_KIND=regression`` or
+``classification`` that only such data are used.
 """
 
 from __future__ import annotations
@@ -34,10 +35,13 @@ from .markdown import Claim, Report, table
 from .peers import CLASSIFICATION, LEVELS, REGRESSION
 
 N_SPLITS = int(os.environ.get("HAMILTREE_BENCH_SPLITS", "5"))
+KIND = os.environ.get("HAMILTREE_BENCH_KIND")
 OURS = "hamiltree"
 MOST_ROWS = 3_000
 COVERAGE = (0.88, 0.92)
 WORST_COVERAGE = 0.85
+REGRESSION_MEASURES = ("coverage", "interval score", "CRPS", "seconds")
+CLASS_MEASURES = ("log_score", "brier", "calibration_error", "accuracy", "seconds")
 
 
 @dataclass(frozen=True)
@@ -174,16 +178,17 @@ def run(console: Console) -> list[Claim]:
     """Print the tables; return (claim, measured, goal, met)."""
     report = Report(console, "calibration")
     report.add(f"# Calibration: {N_SPLITS} random halves per data set")
-    models: dict[str, list[str]] = {
-        "regression": [OURS, *REGRESSION],
-        "classification": [OURS, *CLASSIFICATION],
+    kinds = {
+        "regression": (REGRESSIONS, [OURS, *REGRESSION], REGRESSION_MEASURES),
+        "classification": (CLASSIFICATIONS, [OURS, *CLASSIFICATION], CLASS_MEASURES),
     }
+    used = [parts for kind, parts in kinds.items() if KIND in (None, kind)]
     jobs = [
         (name, model, seed)
         for seed in range(N_SPLITS)
-        for kind, names in (("regression", REGRESSIONS), ("classification", CLASSIFICATIONS))
+        for names, models, _ in used
         for name in names
-        for model in models[kind]
+        for model in models
     ]
     with console.status("fitting"):
         outcomes: list[Any] = Parallel(n_jobs=-1)(delayed(judge)(*job) for job in jobs)
@@ -191,11 +196,10 @@ def run(console: Console) -> list[Claim]:
     for name, model, _, found in outcomes:
         if found is not None:
             results.setdefault((name, model), []).append(found)
-    for measure in ("coverage", "interval score", "CRPS", "seconds"):
-        add_table(report, results, REGRESSIONS, models["regression"], measure)
-    for measure in ("log_score", "brier", "calibration_error", "accuracy", "seconds"):
-        add_table(report, results, CLASSIFICATIONS, models["classification"], measure)
-    claims = coverage_claims(results)
+    for names, models, measures in used:
+        for measure in measures:
+            add_table(report, results, names, models, measure)
+    claims = [] if KIND == "classification" else coverage_claims(results)
     report.save(claims)
     return claims
 

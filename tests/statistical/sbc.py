@@ -2,8 +2,8 @@
 
 Truth from the prior, data from the truth, posterior from the sampler: the rank of the truth among
 the draws must be uniform, for the number of leaves, the noise, a prediction at a new row and, where
-it is learned, h. With a fixed h the soft classification likelihood is not a distribution over
-labels, so there quadrature is the judge; with a learned one it is.
+it is learned, h. The paper's likelihood of soft classification is not a distribution over labels,
+so there quadrature is the judge; the normalised one is.
 
 ``python -m tests.statistical.sbc`` runs the cases of the default sampler, prints p-values and draws
 docs/images/calibration-ranks.png; ``python -m tests.statistical.sbc 60`` does it with 60

@@ -115,8 +115,7 @@ def best_tree(posterior: Posterior, *, polish: bool = True) -> Tree:
     polish : bool
         Whether to search; False is the best draw.
     """
-    found = posterior._polished if polish else None
-    return posterior._tree(best_draw(posterior)).settled() if found is None else found
+    return posterior._best if polish else posterior._tree(best_draw(posterior)).settled()
 
 
 def can_polish(configuration: Configuration[Any], n_classes: int) -> bool:

@@ -386,8 +386,8 @@ class Posterior:
         )
 
     @cached_property
-    def _polished(self) -> Tree | None:
-        return polished_tree(self)
+    def _best(self) -> Tree:
+        return polished_tree(self) or self.best_tree(polish=False)
 
     @cached_property
     def _census(self) -> SplitCensus | None:
