@@ -24,6 +24,7 @@ ON_REQUEST = (
     "scale",
     "one_chain",
     "side_by_side",
+    "tables",
 )
 """Minutes each, and more: only where they are named."""
 
