@@ -19,14 +19,16 @@ from ..inputs.encoding import (
     learn_encoding,
     names_with_hints,
 )
+from ..inputs.suspects import holds_dates, numbers_rows
 from ..inputs.tables import (
     TableError,
+    as_text,
     detect_task,
+    infinite_values,
     is_numeric,
     labels,
     listed,
     read_table,
-    refuse_infinite,
     told_apart,
 )
 from ..utils.files import check_writable
@@ -57,7 +59,9 @@ RUN = "Long runs, and the model file"
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="The table: CSV or Parquet.", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(help="The table: CSV, Excel or Parquet.", show_default=False)
+    ],
     target: Annotated[
         str,
         typer.Option(
@@ -148,8 +152,8 @@ def fit(
     if checkpoint is not None and checkpoint.resolve() == output.resolve():
         raise ValueError(f"--checkpoint and --output are the same file, {output}: name two")
     frame = read_table(data, missing=missing or (), decimal=decimal)
-    frame = _usable(frame, target, drop or [], drop_missing)
-    y = frame[target]
+    frame, problems = _usable(frame, target, drop or [], drop_missing)
+    y = frame[target].dropna() if target in frame else pandas.Series(dtype=float)
     detected, reason = detect_task(y)
     kind = task.value if task else detected
     if task:
@@ -158,14 +162,20 @@ def fit(
         other = next(name for name in ESTIMATORS if name != kind)
         reason = f"{reason}; if that is not what you want, --task {other}"
     numbers: Any = told_apart(y)
-    if kind == "regression" and numbers is None:
-        raise TableError(f"the target {target!r} holds texts: that is --task classification")
+    if not is_numeric(y) and holds_dates(y.map(as_text)):
+        problems.append(
+            f"the target {target!r} holds dates or times: turn it into a number, such as days "
+            "since a date"
+        )
+    elif kind == "regression" and numbers is None:
+        problems.append(f"the target {target!r} holds texts: that is --task classification")
     encoding = learn_encoding(
         frame,
         target,
         ordinal=_orders(ordinal or []),
         categorical=categorical or [],
         max_categories=max_categories,
+        known_problems=problems,
     )
     model = ESTIMATORS[kind](
         random_state=seed,
@@ -196,35 +206,47 @@ def fit(
 
 def _usable(
     frame: pandas.DataFrame, target: str, drop: list[str], drop_missing: bool
-) -> pandas.DataFrame:
-    """The table without what is to be left out; every complaint names the columns."""
-    for name in [target, *drop]:
-        if name not in frame:
-            known = listed([repr(column) for column in frame.columns], 20)
-            raise TableError(
-                f"there is no column {listed(names_with_hints([name], frame.columns))}; "
-                f"the columns are {known}"
-            )
-    if frame.attrs["unnamed_columns"]:
-        note(f"left out {frame.attrs['unnamed_columns']} column(s) without a name")
-    frame = frame.drop(columns=drop)
-    if target not in frame:
-        raise TableError(f"{target!r} is the target: it cannot be dropped")
+) -> tuple[pandas.DataFrame, list[str]]:
+    """The table without what is to be left out; and all problems, which name the columns."""
+    problems = []
+    sheets, unnamed = frame.attrs["sheets"], frame.attrs["unnamed_columns"]
+    if len(sheets) > 1:
+        note(f"read the sheet {sheets[0]!r}, the first of {len(sheets)}")
+    if unnamed:
+        note(f"left out {unnamed} column(s) without a name")
+    unknown = [name for name in [target, *drop] if name not in frame]
+    if unknown:
+        known = listed([repr(column) for column in frame.columns], 20)
+        problems.append(
+            f"there is no column {listed(names_with_hints(unknown, frame.columns))}; "
+            f"the columns are {known}"
+        )
+    if target in drop and target in frame:
+        problems.append(f"{target!r} is the target: it cannot be dropped")
+    frame = frame.drop(columns=[name for name in drop if name in frame and name != target])
     if drop_missing:
         complete = frame.dropna()
-        if len(complete) < len(frame):
-            note(f"left out {len(frame) - len(complete)} of {len(frame)} rows: missing values")
         if complete.empty:
-            raise TableError("every row has a missing value: leave out columns with --drop")
-        frame = complete.reset_index(drop=True)
-    unknown = int(frame[target].isna().sum())
-    if unknown:
-        raise TableError(
-            f"the target {target!r} is missing in {unknown} of {len(frame)} rows: leave these rows "
+            problems.append("every row has a missing value: leave out columns with --drop")
+        elif len(complete) < len(frame):
+            note(f"left out {len(frame) - len(complete)} of {len(frame)} rows: missing values")
+            frame = complete.reset_index(drop=True)
+    absent = int(frame[target].isna().sum()) if target in frame else 0
+    if absent:
+        problems.append(
+            f"the target {target!r} is missing in {absent} of {len(frame)} rows: leave these rows "
             "out of the file"
         )
-    refuse_infinite(frame)
-    return frame
+    if infinite := infinite_values(frame):
+        problems.append(infinite)
+    for name in frame.columns:
+        if name != target and is_numeric(frame[name]) and numbers_rows(frame[name]):
+            low, high = as_text(frame[name].min()), as_text(frame[name].max())
+            note(
+                f"{name!r} numbers the rows from {low} to {high}: if that says nothing about "
+                f"them, leave it out: --drop {name!r}"
+            )
+    return frame, problems
 
 
 def _orders(texts: list[str]) -> dict[str, list[str]]:

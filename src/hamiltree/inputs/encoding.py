@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
-from .tables import TableError, as_text, listed, refuse_infinite, told_apart
+from .suspects import holds_dates
+from .tables import TableError, as_text, listed, refuse, refuse_infinite, told_apart
 
 if TYPE_CHECKING:
     from ..posterior import Posterior
@@ -220,6 +221,7 @@ def learn_encoding(
     ordinal: Mapping[str, Sequence[str]] | None = None,
     categorical: Sequence[str] = (),
     max_categories: int = MAX_CATEGORIES,
+    known_problems: Sequence[str] = (),
 ) -> Encoding:
     """Decide what becomes of each column but the target.
 
@@ -230,28 +232,37 @@ def learn_encoding(
     ordinal : categories from low to high, by column
     categorical : columns of numbers, such as codes, that are to be categories
     max_categories : a column with more is refused
+    known_problems : of the same table, to be told together with those found here
+
+    Raises
+    ------
+    TableError
+        With all problems of all columns.
     """
     ordinal = dict(ordinal or {})
-    for name in [*ordinal, *categorical]:
-        if name == target or name not in frame:
-            raise TableError(
-                f"there is no column {listed(names_with_hints([name], frame.columns))}"
-            )
+    problems = list(known_problems)
+    unknown = [name for name in [*ordinal, *categorical] if name == target or name not in frame]
+    if unknown:
+        problems.append(f"there is no column {listed(names_with_hints(unknown, frame.columns))}")
     columns = []
     for name, cells in frame.items():
         name = str(name)
         if name == target:
             continue
-        columns.append(
-            _learn_column(name, cells, ordinal.get(name), name in categorical, max_categories)
-        )
-    if not columns:
-        raise TableError("the table has no column beside the target")
+        try:
+            columns.append(
+                _learn_column(name, cells, ordinal.get(name), name in categorical, max_categories)
+            )
+        except TableError as error:
+            problems.append(str(error))
+    if not columns and not problems:
+        problems.append("the table has no column beside the target")
     encoding = Encoding(tuple(columns), target)
     names = encoding.outputs
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise TableError(f"encoded columns would share names, rename: {listed(twice)}")
+        problems.append(f"encoded columns would share names, rename: {listed(twice)}")
+    refuse(problems)
     return encoding
 
 
@@ -270,6 +281,12 @@ def _learn_column(
     if told_apart(cells) is not None and not codes:
         return Column(name, "number")
     texts = cells.map(as_text).astype(object)
+    if not codes and holds_dates(texts):
+        raise TableError(
+            f"the column {name!r} holds dates or times, such as {texts.iloc[0]!r}. Leave it out: "
+            f"--drop {name!r}; or turn it into a number first, such as days since a date; if a "
+            f"few dates are categories: --categorical {name!r}"
+        )
     numbers = pandas.to_numeric(texts, errors="coerce").notna()
     if numbers.any() and not numbers.all() and not codes:
         raise TableError(
