@@ -27,6 +27,7 @@ ON_REQUEST = (
     "one_chain",
     "optimal",
     "side_by_side",
+    "tables",
     "wild",
 )
 """Minutes each, and more: only where they are named."""

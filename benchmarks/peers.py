@@ -53,7 +53,7 @@ def conformal_tree(X: Array, y: Array, X_test: Array, seed: int) -> Array:
     from crepes import WrapRegressor
 
     X, X_held, y, y_held = train_test_split(X, y, test_size=1 / 3, random_state=seed)
-    tree = GridSearchCV(DecisionTreeRegressor(random_state=seed), _scaled(PRUNING, y)).fit(X, y)
+    tree = GridSearchCV(DecisionTreeRegressor(random_state=seed), scaled(PRUNING, y)).fit(X, y)
     model = WrapRegressor(tree.best_estimator_)
     model.calibrate(X_held, y_held, cps=True, seed=seed)
     # Where the held-out rows are too few for a level, the interval is unbounded: their range then.
@@ -64,7 +64,7 @@ def conformal_tree(X: Array, y: Array, X_test: Array, seed: int) -> Array:
     return np.asarray(found).T
 
 
-def _scaled(grid: dict[str, Any], y: Array) -> dict[str, Any]:
+def scaled(grid: dict[str, Any], y: Array) -> dict[str, Any]:
     """``ccp_alpha`` of a regression tree is in units of the variance of y."""
     return {name: [value * np.var(y) for value in values] for name, values in grid.items()}
 
@@ -91,15 +91,23 @@ REGRESSION: dict[str, Peer] = {
 # ------------------------------------------------------------------ classification
 
 
-def smoothed_tree(X: Array, y: Array, X_test: Array, seed: int) -> Array:
-    """A pruned tree whose leaves count one more row of each class."""
+def pruned_classifier(X: Array, y: Array, seed: int) -> DecisionTreeClassifier:
+    """By cross-validated log score."""
     search = GridSearchCV(
         DecisionTreeClassifier(random_state=seed), PRUNING, scoring="neg_log_loss"
     )
-    tree = search.fit(X, y).best_estimator_
+    return search.fit(X, y).best_estimator_
+
+
+def smoothed_probabilities(tree: DecisionTreeClassifier, X_test: Array) -> Array:
+    """Of leaves that count one more row of each class."""
     rows = tree.tree_.n_node_samples[tree.apply(X_test)][:, None]
     counts: Array = rows * tree.predict_proba(X_test) + 1.0
     return counts / counts.sum(axis=1, keepdims=True)
+
+
+def smoothed_tree(X: Array, y: Array, X_test: Array, seed: int) -> Array:
+    return smoothed_probabilities(pruned_classifier(X, y, seed), X_test)
 
 
 def random_forest(X: Array, y: Array, X_test: Array, seed: int) -> Array:

@@ -154,6 +154,36 @@ def test_fit_explains_what_is_wrong(arguments, complaint, folder, tmp_path, monk
     assert list(tmp_path.iterdir()) == []
 
 
+def test_fit_lists_all_problems_at_once_and_points_at_row_numbers(tmp_path):
+    path = tmp_path / "table.csv"
+    rows = [
+        f"{i},2024-01-{i % 28 + 1:02d},{'?' if i == 3 else i % 7},p{i},{i % 2}" for i in range(80)
+    ]
+    path.write_text("row,when,dose,name,y\n" + "\n".join([*rows, "80,2024-01-01,1,p0,"]))
+    said = run("fit", path, "-t", "y", "--drop", "nane", code=1).stderr
+    assert "note: 'row' numbers the rows from 0 to 80" in said
+    assert "--drop 'row'" in said
+    assert "for 5 reasons:" in said
+    for reason in (
+        "there is no column 'nane' (did you mean 'name'?)",
+        "the target 'y' is missing in 1 of 81 rows",
+        "the column 'when' holds dates or times, such as '2024-01-01'",
+        "the column 'dose' holds numbers, but also '?' (1 row)",
+        "the column 'name' has 80 different texts",
+    ):
+        assert f"\n  - {reason}" in said
+
+
+def test_an_excel_table_is_read_as_a_csv_is(folder, fitted, tmp_path):
+    pytest.importorskip("openpyxl", reason="needs the extra excel")
+    new = pandas.read_csv(folder / "new.csv")
+    new.to_excel(tmp_path / "new.xlsx", index=False)
+    from_excel = run("predict", fitted[0], tmp_path / "new.xlsx").stdout
+    assert from_excel == run("predict", fitted[0], folder / "new.csv").stdout
+    (tmp_path / "new.txt").write_bytes(new.to_csv(sep="\t", index=False).encode("utf-16"))
+    assert from_excel == run("predict", fitted[0], tmp_path / "new.txt").stdout
+
+
 def test_a_run_goes_on_from_its_checkpoint(folder, fitted, tmp_path):
     """The same command again, with more draws, makes those of one run; a signal keeps the run."""
     checkpoint, model = tmp_path / "run.nc", tmp_path / "model.nc"

@@ -108,21 +108,26 @@ def test_densities_of_categories_add_up(n_classes, rng):
             assert total == pytest.approx(1.0, rel=1e-9)
 
 
+@pytest.mark.parametrize("columns", [COLUMNS, [(0, True)]], ids=["all kinds", "missing cells"])
 @pytest.mark.parametrize("h", [0.0, 0.1])
 @pytest.mark.parametrize("n_classes", [0, 3])
-def test_a_drawn_rule_has_the_density_it_was_drawn_with(n_classes, h, rng):
-    bench = Bench(rng, h, n_classes)
+def test_a_drawn_rule_has_the_density_it_was_drawn_with(n_classes, h, columns, rng):
+    """Of leaves, and of inner nodes whose subtrees are kept: there left and right differ."""
+    bench = Bench(rng, h, n_classes, columns=columns)
     for _ in range(40):
         tree = bench.tree(3)
         node = int(rng.integers(tree.n_nodes[0]))
-        weigh(bench.proposals, tree, node, -1, NEW_LEAF, NEW_LEAF, MODE_COLUMNS)
+        sides = (NEW_LEAF, NEW_LEAF)
+        if tree.size[node] > 1:
+            sides = (node + 1, right_child(tree, node))
+        weigh(bench.proposals, tree, node, -1, *sides, MODE_COLUMNS)
         log_density = draw_weighed(bench.proposals, MODE_COLUMNS, rng)
         drawn = bench.tree(1)
         fresh = float(tree.sigma[0])
         put_rule(bench.proposals.scan, drawn, 0)
         if not n_classes:
             fill_known_tables(bench.proposals.scan, fresh)
-        again = bench.density(tree, node, NEW_LEAF, NEW_LEAF, rule_at(drawn, 0))
+        again = bench.density(tree, node, *sides, rule_at(drawn, 0))
         assert math.log(again) == pytest.approx(log_density, rel=1e-9, abs=1e-9)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+import sys
+
 import numpy as np
 import pandas
 import pytest
 
 from hamiltree.inputs.encoding import Column, Encoding, TrainingTable, encoding_of, learn_encoding
+from hamiltree.inputs.suspects import holds_dates, numbers_rows
 from hamiltree.inputs.tables import TableError, detect_task, labels, read_table, refuse_infinite
 
 from ..support.fake_draws import fake_posterior
@@ -83,12 +87,66 @@ def test_other_files_are_refused(table, tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
         read_table(tmp_path / "nothing.csv")
     with pytest.raises(TableError, match=r"ends in \.csv"):
-        read_table(table("x", "table.xlsx"))
+        read_table(table("x", "table.ods"))
     with pytest.raises(TableError, match="not a readable Parquet"):
         read_table(table("x", "table.parquet"))
     (tmp_path / "latin.csv").write_bytes("größe\n1\n".encode("latin-1"))
-    with pytest.raises(TableError, match="UTF-8"):
+    with pytest.raises(TableError, match="UTF-8 or UTF-16"):
         read_table(tmp_path / "latin.csv")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_read_by_its_mark(encoding, tmp_path):
+    path, mark = tmp_path / "unicode.txt", "" if encoding == "utf-16" else "\ufeff"
+    path.write_bytes(f"{mark}größe\tort\n1\tKöln\n2\tŁódź\n".encode(encoding))
+    frame = read_table(path)
+    assert frame["größe"].tolist() == [1.0, 2.0]
+    assert frame["ort"].tolist() == ["Köln", "Łódź"]
+
+
+def excel(path, sheets):
+    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra excel")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+def test_excel_gives_the_same(tmp_path):
+    """The first sheet; empty rows and columns around the table do not count."""
+    when = datetime.datetime(2024, 5, 17)
+    rows = [
+        [],
+        [None, " count ", "size", "site", "flag", "when", None],
+        [None, 1, 0.5, "a", True, when, "x"],
+        [None, 2, None, "NA", False, when, None],
+        [],
+        [None, 3, "1.5", " b ", True, None, "y"],
+    ]
+    frame = read_table(excel(tmp_path / "t.xlsx", {"data": rows, "notes": [["nothing"]]}))
+    assert list(frame) == ["count", "size", "site", "flag", "when"]
+    assert frame["count"].tolist() == [1.0, 2.0, 3.0]
+    np.testing.assert_array_equal(frame["size"], [0.5, np.nan, 1.5])
+    assert frame["site"].tolist() == ["a", None, "b"]
+    assert frame["flag"].tolist() == ["True", "False", "True"]
+    assert frame["when"].tolist() == ["2024-05-17 00:00:00"] * 2 + [None]
+    assert frame.attrs == {"unnamed_columns": 1, "sheets": ("data", "notes")}
+
+
+def test_excel_that_cannot_be_read_is_refused(tmp_path, table, monkeypatch):
+    with pytest.raises(TableError, match="is empty"):
+        read_table(excel(tmp_path / "empty.xlsx", {"one": []}))
+    with pytest.raises(TableError, match="holds no rows"):
+        read_table(excel(tmp_path / "head.xlsx", {"one": [["a", "b"]]}))
+    with pytest.raises(TableError, match="not a readable Excel"):
+        read_table(table("x", "table.xlsx"))
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(TableError, match=r"pip install 'hamiltree\[excel\]'"):
+        read_table(tmp_path / "head.xlsx")
 
 
 def test_row_numbers_without_a_name_are_left_out(table):
@@ -174,6 +232,41 @@ def test_odd_characters_are_shown_or_refused(table):
         read_table(table("a\n1\n"), decimal="")
 
 
+@pytest.mark.parametrize(
+    ("cells", "dates"),
+    [
+        (["2024-05-17", "2024-06-01"], True),
+        (["2024-05-17T12:30:00Z", "2024-05-17 12:30"], True),
+        (["17.5.24", "1.12.2023"], True),
+        (["5/17/2024"], True),
+        (["12:30", "08:15:00"], True),
+        (["3 days 00:00:00"], True),
+        (["2024-05-17", "soon"], False),
+        (["1.2", "3.4"], False),
+        (["1-2", "10-20"], False),
+        ([], False),
+    ],
+)
+def test_dates_are_known_by_their_looks(cells, dates):
+    assert holds_dates(pandas.Series(cells, dtype=object)) == dates
+
+
+@pytest.mark.parametrize(
+    ("cells", "does"),
+    [
+        (range(1, 31), True),
+        (range(29, -1, -1), True),
+        ([*range(1, 30), 31], False),
+        ([*range(1, 30), 29], False),
+        ([*range(1, 30), np.nan], False),
+        ([0.5 + i for i in range(30)], False),
+        (range(9), False),
+    ],
+)
+def test_numbers_of_rows_are_known(cells, does):
+    assert numbers_rows(pandas.Series(list(cells), dtype=float)) == does
+
+
 # ---------------------------------------------------------------------- encoding
 
 
@@ -231,6 +324,11 @@ def test_codes_can_be_categories():
     ("columns", "complaint"),
     [
         ({"x": ["1", "2", "?", "?"]}, r"holds numbers, but also '\?' \(2 rows\)"),
+        ({"x": ["2024-05-17", "2024-05-18"]}, r"dates or times, such as '2024-05-17'.*--drop 'x'"),
+        (
+            {"x": ["1", "?"], "when": ["2024-05-17", "2024-05-18"]},
+            r"for 2 reasons:\n  - the column 'x' holds numbers, but .*\n  - the column 'when'",
+        ),
         ({"x": [f"p{i}" for i in range(70)]}, r"70 different texts in 70 rows.*--drop 'x'"),
         ({}, "no column beside the target"),
     ],
@@ -239,6 +337,11 @@ def test_columns_that_cannot_be_used_are_refused(columns, complaint):
     n = len(next(iter(columns.values()), [1, 2]))
     with pytest.raises(TableError, match=complaint):
         learn_encoding(frame_of(**columns, y=[float(i) for i in range(n)]), "y")
+
+
+def test_dates_can_be_categories_where_this_is_said():
+    frame = frame_of(when=["2024-05-17", "2024-05-18"], y=[1.0, 2.0])
+    assert learn_encoding(frame, "y", categorical=["when"]).columns[0].kind == "category"
 
 
 def test_new_rows_are_encoded_alike_in_any_order():

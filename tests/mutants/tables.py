@@ -249,11 +249,11 @@ MUTANTS = [
         f"{SPECIAL_SCANS} -k categories_add_up",
     ),
     Mutant(
-        "category: absent levels always left",
+        "category: absent levels go right less often",
         "core/scan/categories.py",
         "draw_category",
         "right | (fair_levels(n_levels, rng) & ~here)",
-        "right",
+        "right | (fair_levels(n_levels, rng) & fair_levels(n_levels, rng) & ~here)",
         f"{SPECIAL_SCANS} -k draws_follow",
     ),
     Mutant(

@@ -9,18 +9,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hamiltree.inputs.columns import Column, coded
+from hamiltree.inputs.preprocess import learn
 from hamiltree.methods import CGM, HMCDF, HMCDFI, SMC, WU
 from hamiltree.posterior import Posterior
 from hamiltree.posterior.draws import TrainingData
 from hamiltree.posterior.prior import prior_trees
 
 from ..reference import simulate_hard
-from ..reference.enumerate_hard import HardPrior
+from ..reference.enumerate_hard import HardPrior, Leaves
+from ..reference.enumerate_special import SpecialToy, labels_of_special
 from ..reference.model import Prior, sample_tree, shape, splits
 from ..support.fake_draws import fake_posterior, fake_rows
 
 N = 4000
-LEVEL = 1e-5  # of each test; there are fewer than 60 of them: a false alarm in 1,600 runs
+LEVEL = 1e-5  # of each test; there are fewer than 65 of them: a false alarm in 1,500 runs
 FEATURES = (1.0, 3.0, 2.0, 0.5)
 SHAPES = {"alpha_split": 0.8, "beta_split": 0.7, "max_leaves": 6}
 HARD = {"feature_prior": FEATURES, "min_leaves": 1}
@@ -241,3 +244,72 @@ def test_the_same_seed_gives_the_same_draws():
     post, _ = with_method(HMCDF(), 3)
     one, other = (post.sample_prior(fake_rows(4), 20, 3) for _ in range(2))
     np.testing.assert_array_equal(one, other)
+
+
+# ------------------------------------------------------------------ missing cells and categories
+
+X_SPECIAL = np.column_stack(
+    [
+        [0.0, 0.2, 0.2, np.nan, 0.4, 0.7, np.nan, 1.0, np.nan],
+        [0, 1, 2, 0, 1, 2, 2, 1, 0],
+        [0.0, 1.0, 0.5, 0.5, 0.0, 1.0, 0.0, 0.5, 0.0],
+    ]
+)
+KINDS = ((0, True), (3, False), (0, False))
+SMALL = {"alpha_split": 0.8, "beta_split": 0.7, "max_leaves": 3}
+SPECIAL = {
+    "uniform": CGM(rule_prior="uniform", min_leaves=1),
+    "gap": CGM(rule_prior="gap", min_leaves=1),
+    "uniform01": CGM(rule_prior="uniform01", min_leaves=1),
+    "wu": WU(expected_splits=1.5, left_share=0.4),
+    "hmc-df": HMCDF(min_leaves=1),
+}
+
+
+def special_posterior(method, *, expand=False):
+    base = fake_posterior(1, n_classes=0, h=0.0)
+    about = (Column(missing=True), Column(levels=("a", "b", "c")), Column())
+    y = np.arange(9.0)
+    scale = learn(X_SPECIAL, None, y=y, columns=about, expand=expand)
+    shared = {"max_leaves": 3} if isinstance(method, WU) else SMALL
+    configuration = method.configured(regression=True, **shared)
+    draws = replace(base.draws, h=np.zeros(len(scale.used)))
+    training = TrainingData(X_SPECIAL, y)
+    return Posterior(draws, base.info, scale, configuration, training=training)
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_trees_on_special_columns_follow_the_prior(name, rng):
+    """Every tree of at most three leaves, against its enumerated probability."""
+    kind = "uniform01" if name == "hmc-df" else name
+    prior = HardPrior(
+        kind, alpha_split=0.8, beta_split=0.7, max_leaves=3, expected_splits=1.5, left_share=0.4
+    )
+    toy = SpecialToy(X_SPECIAL, np.arange(9.0), prior, Leaves(), columns=KINDS)
+    exact = toy.exact(likelihood=False)
+    n = 3 * N
+    drawn = prior_trees(special_posterior(SPECIAL[name]), n, rng).draws
+    labels = Counter(
+        labels_of_special(
+            toy, drawn.node_offset, drawn.size, drawn.feature, drawn.threshold, drawn.levels
+        )
+    )
+    assert set(labels) <= set(exact)
+    common = [label for label, p in exact.items() if p * n >= 10]
+    assert len(common) > 20
+    counts = [labels[label] for label in common]
+    expected = [exact[label] * n for label in common]
+    if sum(expected) < n - 10:
+        counts.append(n - sum(counts))
+        expected.append(n - sum(expected))
+    scale = n / sum(expected)
+    assert stats.chisquare(counts, np.array(expected) * scale).pvalue > LEVEL
+
+
+def test_prior_predictions_of_special_tables(rng):
+    """Of holes and levels never seen, also by methods that see levels as columns of 0 and 1."""
+    rows = np.array([[np.nan, 1.0, np.nan], [0.3, np.nan, 0.1]])
+    for method, expand in ((HMCDF(), False), (SMC(), True)):
+        means = special_posterior(method, expand=expand).sample_prior(coded(rows), 50, rng)
+        assert means.shape == (50, 2)
+        assert np.isfinite(means).all()

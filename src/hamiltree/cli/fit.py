@@ -20,9 +20,11 @@ from ..inputs.encoding import (
     meant,
     names_with_hints,
 )
+from ..inputs.suspects import holds_dates, numbers_rows
 from ..inputs.tables import (
     SeveralTableError,
     TableError,
+    as_text,
     detect_task,
     is_numeric,
     labels,
@@ -60,7 +62,9 @@ RUN = "Long runs, and the model file"
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="The table: CSV or Parquet.", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(help="The table: CSV, Excel or Parquet.", show_default=False)
+    ],
     target: Annotated[
         str,
         typer.Option(
@@ -161,7 +165,14 @@ def fit(
         other = next(name for name in ESTIMATORS if name != kind)
         reason = f"{reason}; if that is not what you want, --task {other}"
     numbers: Any = told_apart(y)
-    if kind == "regression" and told_apart(y.dropna()) is None:
+    if not is_numeric(y) and holds_dates(y.dropna().map(as_text)):
+        problems.append(
+            TableError(
+                f"the target {target!r} holds dates or times: turn it into a number, such as days "
+                "since a date"
+            )
+        )
+    elif kind == "regression" and told_apart(y.dropna()) is None:
         problems.append(
             TableError(
                 f"the target {target!r} holds texts: that is --task classification",
@@ -218,6 +229,9 @@ def _usable(
             f"the columns are {known}",
             instead=meant(absent, frame.columns),
         )
+    sheets = frame.attrs["sheets"]
+    if len(sheets) > 1:
+        note(f"read the sheet {sheets[0]!r}, the first of {len(sheets)}")
     if frame.attrs["unnamed_columns"]:
         note(f"left out {frame.attrs['unnamed_columns']} column(s) without a name")
     frame = frame.drop(columns=drop)
@@ -225,10 +239,10 @@ def _usable(
         raise TableError(f"{target!r} is the target: it cannot be dropped")
     if drop_missing:
         complete = frame.dropna()
-        if len(complete) < len(frame):
-            note(f"left out {len(frame) - len(complete)} of {len(frame)} rows: missing values")
         if complete.empty:
             raise TableError("every row has a missing value: leave out columns with --drop")
+        if len(complete) < len(frame):
+            note(f"left out {len(frame) - len(complete)} of {len(frame)} rows: missing values")
         frame = complete.reset_index(drop=True)
     unknown, problems = int(frame[target].isna().sum()), []
     if unknown == len(frame):
@@ -244,6 +258,13 @@ def _usable(
         refuse_infinite(frame)
     except TableError as problem:
         problems.append(problem)
+    for name in frame.columns:
+        if name != target and is_numeric(frame[name]) and numbers_rows(frame[name]):
+            low, high = as_text(frame[name].min()), as_text(frame[name].max())
+            note(
+                f"{name!r} numbers the rows from {low} to {high}: if that says nothing about "
+                f"them, leave it out: --drop {name!r}"
+            )
     return frame, problems
 
 

@@ -30,7 +30,9 @@ def mount(app: typer.Typer) -> None:
 
 def predict(
     model: ModelFile,
-    data: Annotated[Path, typer.Argument(help="New rows: CSV or Parquet.", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(help="New rows: CSV, Excel or Parquet.", show_default=False)
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="CSV or JSON file; standard output if left out."),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
+from .suspects import holds_dates
 from .tables import TableError, as_text, listed, raise_all, refuse_infinite, told_apart
 
 if TYPE_CHECKING:
@@ -232,6 +233,11 @@ def learn_encoding(
     ordinal : categories from low to high, by column
     categorical : columns of numbers, such as codes, that are to be categories
     max_categories : a column with more is refused
+
+    Raises
+    ------
+    SeveralTableError
+        With all problems of all columns.
     """
     ordinal = dict(ordinal or {})
     for name in [*ordinal, *categorical]:
@@ -276,6 +282,13 @@ def _learn_column(
     if told_apart(cells) is not None and not codes:
         return Column(name, "number")
     texts = cells.map(as_text).astype(object)
+    if not codes and holds_dates(texts):
+        raise TableError(
+            f"the column {name!r} holds dates or times, such as {texts.iloc[0]!r}. Leave it out: "
+            f"--drop {name!r}; or turn it into a number first, such as days since a date; if a "
+            f"few dates are categories: --categorical {name!r}",
+            ["--drop", name],
+        )
     numbers = pandas.to_numeric(texts, errors="coerce").notna()
     if numbers.any() and not numbers.all() and not codes:
         odd = texts[~numbers].unique()

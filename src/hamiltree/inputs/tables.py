@@ -1,11 +1,12 @@
-"""Tables from CSV and Parquet files: each column comes out as numbers or as texts.
+"""Tables from CSV, Excel and Parquet files: each column comes out as numbers or as texts.
 
-Every cell of a CSV is read as text, and a column holds numbers only if all its cells do. So a
-stray "?" is reported instead of turning a column of numbers into categories.
+Every cell of a CSV or of a sheet is read as text, and a column holds numbers only if all its cells
+do. So a stray "?" is reported instead of turning a column of numbers into categories.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -73,7 +74,8 @@ def read_table(path: Path, *, missing: Sequence[str] = (), decimal: str = ".") -
     """Read a table whose columns are float64 or text (object), missing cells NaN or None.
 
     Names are stripped of spaces around them. Columns without a name, such as the row numbers that
-    pandas and R write, are left out; ``unnamed_columns`` of the frame's ``attrs`` counts them.
+    pandas and R write, are left out; ``unnamed_columns`` of the frame's ``attrs`` counts them, and
+    ``sheets`` names those of an Excel file, of which the first is read.
     """
     if len(decimal) != 1 or decimal.isalnum():
         raise TableError(f"the decimal mark must be one sign, such as a comma, got {decimal!r}")
@@ -84,8 +86,12 @@ def read_table(path: Path, *, missing: Sequence[str] = (), decimal: str = ".") -
         raw = _read_parquet(path)
     elif suffix in (".csv", ".tsv", ".txt"):
         raw = _read_csv(path)
+    elif suffix in (".xlsx", ".xlsm"):
+        raw = _read_excel(path)
     else:
-        raise TableError(f"{path.name}: expected a name that ends in .csv, .tsv, .txt or .parquet")
+        raise TableError(
+            f"{path.name}: expected a name that ends in .csv, .tsv, .txt, .xlsx or .parquet"
+        )
     names = [str(name).strip() for name in raw.columns]
     repeated = sorted({name for name in names if name and names.count(name) > 1})
     if repeated:
@@ -103,16 +109,13 @@ def read_table(path: Path, *, missing: Sequence[str] = (), decimal: str = ".") -
     raise_all(problems)
     frame = pandas.DataFrame(columns)
     frame.attrs["unnamed_columns"] = len(names) - len(kept)
+    frame.attrs["sheets"] = raw.attrs.get("sheets", ())
     return frame
 
 
 def _read_csv(path: Path) -> pandas.DataFrame:
-    with path.open("rb") as start:
-        mark = start.read(2)
-    # Excel puts a mark at the start; its "Unicode text" is UTF-16.
-    encoding = "utf-16" if mark in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
-        with path.open(encoding=encoding, newline="") as file:
+        with path.open(encoding=_encoding(path), newline="") as file:
             header = file.readline()
             separator = max(SEPARATORS, key=_outside_quotes(header).count)
             file.seek(0)
@@ -133,6 +136,38 @@ def _read_csv(path: Path) -> pandas.DataFrame:
                 f"{len(names)}: a cell that holds a {separator!r} needs quotes around it"
             )
     return pandas.DataFrame(cells, columns=names, dtype=object)
+
+
+def _encoding(path: Path) -> str:
+    """UTF-16 where a mark at the start says so, as of Excel's "Unicode text"; UTF-8 otherwise."""
+    with path.open("rb") as file:
+        start = file.read(2)
+    return "utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+
+
+def _read_excel(path: Path) -> pandas.DataFrame:
+    """The first sheet, from its first row that is not empty on; empty rows are left out."""
+    try:
+        with pandas.ExcelFile(path, engine="openpyxl") as file:
+            sheets = tuple(str(name) for name in file.sheet_names)
+            cells = pandas.read_excel(
+                file, sheet_name=0, header=None, dtype=object, keep_default_na=False
+            )
+    except ImportError:
+        raise TableError(
+            "reading Excel needs openpyxl: pip install 'hamiltree[excel]', or save a CSV"
+        ) from None
+    except Exception as error:  # of a zip archive, of XML, of openpyxl
+        raise TableError(f"{path.name} is not a readable Excel file: {error}") from None
+    cells = (
+        cells.where(cells.notna() & (cells != ""), None).dropna(how="all").dropna(how="all", axis=1)
+    )
+    if not len(cells):
+        raise TableError(f"{path.name} is empty")
+    raw = cells.iloc[1:].reset_index(drop=True)
+    raw.columns = ["" if name is None else as_text(name) for name in cells.iloc[0]]
+    raw.attrs["sheets"] = sheets
+    return raw
 
 
 def _outside_quotes(line: str) -> str:
@@ -159,11 +194,6 @@ def _column(column: pandas.Series, absent: set[str], decimal: str) -> pandas.Ser
     name = str(column.name).strip()
     if isinstance(column.dtype, pandas.CategoricalDtype) and column.cat.ordered:
         return column.cat.rename_categories([as_text(value) for value in column.cat.categories])
-    if pandas.api.types.is_datetime64_any_dtype(column) or column.dtype.kind == "m":
-        raise TableError(
-            f"the column {name!r} holds times: turn it into a number, such as days since a date",
-            ["--drop", name],
-        )
     if pandas.api.types.is_numeric_dtype(column) and column.dtype.kind in "iuf":
         numbers = column.astype(np.float64)
         if column.dtype.kind == "f" or not (numbers.abs() >= EXACT).any():

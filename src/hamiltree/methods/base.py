@@ -281,11 +281,16 @@ class Method(ABC):
         """Refuse what cannot be together for this method; nothing unless a method says so."""
 
     def prior_tree(
-        self, configuration: Configuration[Any], columns: FloatArray, rng: np.random.Generator
+        self,
+        configuration: Configuration[Any],
+        columns: FloatArray,
+        rng: np.random.Generator,
+        kinds: Kinds | None = None,
     ) -> PriorTree | None:
         """A tree from the prior, exactly; None where it is to be drawn again.
 
-        ``columns``: [p, n], the training data on the unit interval, on which some priors depend.
+        ``columns``: [p, n], the training data on the unit interval, on which some priors depend;
+        ``kinds``: what they are, None where all are numbers without missing cells.
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how to draw from its prior")
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core.tree.kinds import Kinds
 from ..samplers.cgm import build_cgm
 from ..utils.arrays import FloatArray
 from .base import PAPER_LENGTHS, Configuration, Defaults, Problem, Sampler, described
@@ -73,9 +74,13 @@ class CGM(HardMethod):
             warn_of_endless_growth(configuration)
 
     def prior_tree(
-        self, configuration: Configuration[Any], columns: FloatArray, rng: np.random.Generator
+        self,
+        configuration: Configuration[Any],
+        columns: FloatArray,
+        rng: np.random.Generator,
+        kinds: Kinds | None = None,
     ) -> PriorTree | None:
-        rules = RuleDraws(self, columns, rng)
+        rules = RuleDraws(self, columns, kinds, rng)
         draw_rule = {
             "uniform": rules.at_values,
             "gap": rules.between_values,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from ..core.tree.kinds import Kinds
 from ..samplers.rjhmc import RJHMC
 from ..samplers.softness import H_RANGE
 from ..utils.arrays import FloatArray
@@ -266,9 +267,13 @@ class HMC(Method):
             raise ValueError(f'with h="learn", h_init must be between {low:g} and {high:g}')
 
     def prior_tree(
-        self, configuration: Configuration[Any], columns: FloatArray, rng: np.random.Generator
+        self,
+        configuration: Configuration[Any],
+        columns: FloatArray,
+        rng: np.random.Generator,
+        kinds: Kinds | None = None,
     ) -> PriorTree | None:
-        rules = RuleDraws(self, columns, rng)
+        rules = RuleDraws(self, columns, kinds, rng)
         draw_rule = rules.oblique if self.oblique else rules.anywhere
         return branching_tree(configuration, draw_rule, None, rng)
 

@@ -12,6 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..core.tree.kinds import (
+    CATEGORY_THRESHOLD,
+    MISSING_BELOW,
+    MISSING_RULE,
+    Kinds,
+    plain_kinds,
+)
 from ..utils.arrays import FloatArray, IntArray
 from .base import Configuration
 from .common import MAX_SPLIT_PROBABILITY
@@ -30,6 +37,8 @@ class Rule:
     weights: FloatArray | None = None
     sides: tuple[IntArray, IntArray] | None = None
     """Rows that go left and right; None where the prior does not look at them."""
+    levels: int = 0
+    """What goes right beside larger numbers, see ``core.tree.kinds``."""
 
 
 @dataclass(frozen=True)
@@ -143,10 +152,16 @@ def _in_preorder(found: list[Rule | None], first: list[int]) -> PriorTree:
 
 
 class RuleDraws:
-    """Draws of rules from the prior of a method; ``columns`` [p, n] on the unit interval."""
+    """Draws of rules from the prior of a method; ``columns`` [p, n] on the unit interval.
 
-    def __init__(self, method: Any, columns: FloatArray, rng: np.random.Generator) -> None:
+    ``kinds`` says which columns are categories, and which have missing cells in training.
+    """
+
+    def __init__(
+        self, method: Any, columns: FloatArray, kinds: Kinds | None, rng: np.random.Generator
+    ) -> None:
         self.columns, self.rng = columns, rng
+        self.kinds = plain_kinds(len(columns)) if kinds is None else kinds
         self.tau = getattr(method, "tau_prior", (1.0, 1.0))
         own = getattr(method, "feature_prior", None)
         mass = np.ones(len(columns)) if own is None else np.asarray(own, np.float64)
@@ -157,6 +172,13 @@ class RuleDraws:
     def anywhere(self, rows: IntArray | None) -> Rule:
         """Any feature, a threshold on its whole range; with sides where rows are given."""
         feature = int(self.rng.choice(len(self.mass), p=self.mass))
+        n_levels = int(self.kinds.levels[feature])
+        if n_levels:
+            return self._with_sides(
+                feature, CATEGORY_THRESHOLD, rows, _set_of(self._parted(n_levels))
+            )
+        if self.kinds.missing[feature]:
+            return self._beside_missing(feature, self._threshold, MISSING_RULE, rows)
         return self._with_sides(feature, self._threshold(), rows)
 
     def oblique(self, rows: IntArray | None) -> Rule:
@@ -166,28 +188,71 @@ class RuleDraws:
 
     def between_values(self, rows: IntArray | None) -> Rule | None:
         """A feature that varies in the node, uniform from its smallest to its largest value."""
-        assert rows is not None
-        feature = self._varying(rows)
-        if feature is None:
-            return None
-        x = self.columns[feature, rows]
-        low, high = float(x.min()), float(x.max())
-        return self._with_sides(feature, low + (high - low) * self.rng.random(), rows)
+        return self._in_node(rows, self._between)
 
     def at_values(self, rows: IntArray | None) -> Rule | None:
         """A feature that varies in the node, and one of its values there but the largest.
 
         The threshold stands midway to the next value of the whole column.
         """
+        return self._in_node(rows, self._at)
+
+    def _in_node(
+        self, rows: IntArray | None, cut: Callable[[int, FloatArray], float]
+    ) -> Rule | None:
+        """Of a feature that varies in the node; ``cut`` draws a threshold among its numbers."""
         assert rows is not None
         feature = self._varying(rows)
         if feature is None:
             return None
+        x = self.columns[feature, rows]
+        n_levels = int(self.kinds.levels[feature])
+        if n_levels:  # the levels that are there are parted, and each other one has a fair coin
+            here = np.unique(x).astype(np.int64)
+            bits = self.rng.integers(2, size=n_levels)
+            bits[here] = self._parted(len(here))
+            return self._with_sides(feature, CATEGORY_THRESHOLD, rows, _set_of(bits))
+        there = x[x > MISSING_BELOW]
+        if len(there) == len(x):
+            return self._with_sides(feature, cut(feature, there), rows, self._side(feature))
+        varies = there.max() > there.min()
+        by_missing = MISSING_RULE if varies else 1.0
+        return self._beside_missing(feature, lambda: cut(feature, there), by_missing, rows)
+
+    def _between(self, feature: int, there: FloatArray) -> float:
+        low, high = float(there.min()), float(there.max())
+        return low + (high - low) * float(self.rng.random())
+
+    def _at(self, feature: int, there: FloatArray) -> float:
         x = self.columns[feature]
-        value = float(self.rng.choice(np.unique(x[rows])[:-1]))
+        value = float(self.rng.choice(np.unique(there)[:-1]))
         above = float(x[x > value].min())
         middle = value + 0.5 * (above - value)
-        return self._with_sides(feature, middle if middle < above else value, rows)
+        return middle if middle < above else value
+
+    def _beside_missing(
+        self,
+        feature: int,
+        cut: Callable[[], float],
+        by_missing: float,
+        rows: IntArray | None,
+    ) -> Rule:
+        """A cut, or with probability ``by_missing`` "is missing"; the side is a fair coin."""
+        side = self._side(feature)
+        if self.rng.random() < by_missing:
+            return self._with_sides(feature, np.inf if side else -np.inf, rows, side)
+        return self._with_sides(feature, cut(), rows, side)
+
+    def _side(self, feature: int) -> int:
+        """Whether missing cells go right; 0 in a column that has none in training."""
+        return int(self.rng.integers(2)) if self.kinds.missing[feature] else 0
+
+    def _parted(self, n: int) -> IntArray:
+        """[n]; 1 for what goes right, neither all nor none, all ways alike."""
+        while True:
+            bits = self.rng.integers(2, size=n)
+            if 0 < bits.sum() < n:
+                return bits
 
     def _threshold(self) -> float:
         return min(max(float(self.rng.beta(*self.tau)), OPEN_ENDS), 1 - OPEN_ENDS)
@@ -202,8 +267,19 @@ class RuleDraws:
             return None
         return int(self.rng.choice(len(mass), p=mass / mass.sum()))
 
-    def _with_sides(self, feature: int, threshold: float, rows: IntArray | None) -> Rule:
+    def _with_sides(
+        self, feature: int, threshold: float, rows: IntArray | None, levels: int = 0
+    ) -> Rule:
         if rows is None:
-            return Rule(feature, threshold)
-        right = self.columns[feature, rows] > threshold
-        return Rule(feature, threshold, sides=(rows[~right], rows[right]))
+            return Rule(feature, threshold, levels=levels)
+        x = self.columns[feature, rows]
+        if self.kinds.levels[feature]:
+            right = np.array([levels >> int(level) & 1 for level in x], bool)
+        else:
+            right = np.where(x < MISSING_BELOW, bool(levels), x > threshold)
+        return Rule(feature, threshold, sides=(rows[~right], rows[right]), levels=levels)
+
+
+def _set_of(bits: IntArray) -> int:
+    """The set of the levels whose entries are 1."""
+    return sum(1 << int(level) for level in np.flatnonzero(bits))

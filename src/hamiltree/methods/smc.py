@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core.tree.kinds import Kinds
 from ..samplers import smc
 from ..utils.arrays import FloatArray
 from .base import (
@@ -86,9 +87,13 @@ class SMC(HardMethod):
             )
 
     def prior_tree(
-        self, configuration: Configuration[Any], columns: FloatArray, rng: np.random.Generator
+        self,
+        configuration: Configuration[Any],
+        columns: FloatArray,
+        rng: np.random.Generator,
+        kinds: Kinds | None = None,
     ) -> PriorTree | None:
-        rules = RuleDraws(self, columns, rng)
+        rules = RuleDraws(self, columns, kinds, rng)
         rows = np.arange(columns.shape[1])
         return branching_tree(configuration, rules.between_values, rows, rng, cut=True)
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core.tree.kinds import Kinds
 from ..samplers.wu import build_wu
 from ..utils.arrays import FloatArray
 from .base import PAPER_LENGTHS, Configuration, Defaults, Problem, Sampler, described
@@ -68,9 +69,13 @@ class WU(HardMethod):
     variance: str = variance_parameter()
 
     def prior_tree(
-        self, configuration: Configuration[Any], columns: FloatArray, rng: np.random.Generator
+        self,
+        configuration: Configuration[Any],
+        columns: FloatArray,
+        rng: np.random.Generator,
+        kinds: Kinds | None = None,
     ) -> PriorTree | None:
-        rules = RuleDraws(self, columns, rng)
+        rules = RuleDraws(self, columns, kinds, rng)
         return pinball_tree(configuration, rules.anywhere, np.arange(columns.shape[1]), rng)
 
     @property

@@ -84,14 +84,6 @@ class Draws:
         return self.h.ndim == 2
 
 
-def refuse_special(draws: Draws, purpose: str) -> None:
-    """A ``ValueError`` for what does not know categories and missing cells yet."""
-    if draws.kinds is not None:
-        raise ValueError(
-            f"{purpose} does not support categories and missing cells yet, which this model has"
-        )
-
-
 def special_arrays(
     levels: NDArray[np.uint64] | None, kinds: IntArray | None, n_splits: int
 ) -> dict[str, NDArray[Any]]:

@@ -324,8 +324,9 @@ class Posterior:
         Returns
         -------
         onnx.ModelProto
-            Input ``X``: float64 rows of all columns, in the order of the training data. Output,
-            float32: ``probabilities`` [row, class], or ``mean_of_y`` [row, 1] in y's units.
+            Input ``X``: float64 rows of all columns in training order, NaN for missing cells and
+            numbers for levels, see docs/tables.md. Output, float32: ``probabilities``
+            [row, class], or ``mean_of_y`` [row, 1] in y's units.
 
         Raises
         ------

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.predict import tree_predictions
+from ..core.tree.kinds import coded_kinds
 from ..methods.prior_trees import PriorTree
-from .draws import Draws, refuse_special
+from .draws import Draws
 from .predictions import Seed, sampled_probabilities
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ def sample_prior(
     The scale of the inputs and of y comes from the training data, as for the posterior. The rules
     of CGM, WU and SMC depend on the training rows: these are needed for them.
     """
-    refuse_special(posterior.draws, "sample_prior")
     rng = np.random.default_rng(seed)
     drawn = prior_trees(posterior, n_draws, rng)
     out: NDArray[Any]
@@ -69,7 +69,7 @@ def prior_trees(posterior: Posterior, n: int, rng: np.random.Generator) -> Poste
     if n < 1:
         raise ValueError(f"n_draws must be at least 1, got {n}")
     configuration, scale = posterior.configuration, posterior.preprocessing
-    method, p = configuration.method, len(scale.used)
+    method, p, kinds = configuration.method, len(scale.used), scale.kinds
     columns = np.empty((p, 0))
     if method.conjugate_leaves:
         columns = scale.to_unit(posterior.data("sample_prior").X)
@@ -83,7 +83,7 @@ def prior_trees(posterior: Posterior, n: int, rng: np.random.Generator) -> Poste
                 f"{configuration.max_leaves} leaves: in {tries - 1} attempts there were "
                 f"{len(trees)}"
             )
-        tree = method.prior_tree(configuration, columns, rng)
+        tree = method.prior_tree(configuration, columns, rng, kinds)
         if tree is not None:
             trees.append(tree)
     leaves = np.array([tree.n_leaves for tree in trees])
@@ -97,6 +97,8 @@ def prior_trees(posterior: Posterior, n: int, rng: np.random.Generator) -> Poste
     if posterior.draws.h_learned:
         h = method.prior_h(n * h.shape[1], rng).reshape(n, -1)
     rules = [rule for tree in trees for rule in tree.rules]
+    coded = coded_kinds(kinds)
+    levels = np.array([rule.levels for rule in rules], np.uint64)
     oblique = posterior.draws.split_weights.shape[1] > 0
     unknown = np.full((1, n), np.nan)
     draws = Draws(
@@ -117,6 +119,8 @@ def prior_trees(posterior: Posterior, n: int, rng: np.random.Generator) -> Poste
         log_posterior=unknown,
         sigma=sigma[None],
         weights_of_draws=np.full((1, n), 1 / n),
+        levels=None if coded is None else levels,
+        kinds=coded,
     )
     info = posterior.info.of_other_draws()
     return posterior._with(draws=draws, info=info, monitor=None)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 
 import numpy as np
 import pytest
 
+from hamiltree.inputs.columns import coded
 from hamiltree.posterior import Posterior
 
 from ...support.fake_draws import fake_posterior, fake_rows
+from ...support.fake_special import fake_special_posterior, special_rows
 
 HOW = "needs the optional group onnx: pip install hamiltree[onnx]"
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:onnx.*")
@@ -63,6 +66,67 @@ def test_rows_at_and_next_to_the_thresholds_keep_their_side(seed):
     # and float32 would not have done: this test can fail
     rounded = post.predict_mean(X.astype(np.float32).astype(np.float64))
     assert np.abs(rounded - expected).max() > 1e-3
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+@pytest.mark.parametrize("expand", [False, True], ids=["sets", "columns of 0 and 1"])
+def test_missing_cells_and_categories_go_where_ours_go(expand, n_classes, seed):
+    pytest.importorskip("onnx", reason=HOW)
+    post = fake_special_posterior(seed, n_classes=n_classes, expand=expand)
+    rows = special_rows(500, seed + 1)
+    expected = post.predict_mean(coded(rows)).reshape(500, -1)
+    model = post.to_onnx()
+    np.testing.assert_allclose(run(model, rows), expected, atol=1e-5)
+    # a missing site may be NaN as well as its own code
+    gone = np.where(rows == 4.0, np.nan, rows)
+    np.testing.assert_allclose(run(model, gone), expected, atol=1e-5)
+    codes = json.loads({e.key: e.value for e in model.metadata_props}["codes"])
+    assert codes["group"] == {"a": 0, "b": 1, "c": 2}
+    assert codes["site"] == {"x": 0, "y": 1, "z": 2, "(other)": 3, "u": 3, "v": 3}
+
+
+def leftmost_told_apart(post):
+    """The leftmost leaf of each tree is of class 0, and all others are of class 1."""
+    leaf = np.tile([0.0, 100.0, 0.0], (len(post.draws.leaf), 1))
+    first = (post.draws.node_offset[:-1] + np.arange(len(post.draws.node_offset) - 1)) // 2
+    leaf[first] = [100.0, 0.0, 0.0]
+    draws = dataclasses.replace(post.draws, leaf=leaf)
+    return Posterior(draws, post.info, post.preprocessing, post.configuration)
+
+
+@pytest.mark.parametrize("post", [fake_posterior, fake_special_posterior])
+def test_what_training_never_saw_goes_both_ways_on_average(post, seed):
+    """Each tree sends such a cell one way; false alarms: 2 x 40 x 3 values beyond 5.5 sds."""
+    pytest.importorskip("onnx", reason=HOW)
+    special = post is fake_special_posterior
+    post = leftmost_told_apart(hard(post(seed, n_draws=3000, n_classes=3)))
+    rows = special_rows(40, seed) if special else fake_rows(40, seed)
+    rows[::2, 0] = np.nan
+    if special:
+        rows[1::2, 1] = 9.0  # no level of training
+    ours = np.where(rows == 9.0, np.nan, rows)
+    expected = post.predict_mean(coded(ours))
+    got = run(post.to_onnx(), rows)
+    # a tree's probability lies in [0, 1]: its sd about both ways is at most 1/2
+    limit = 5.5 * 0.5 * np.sqrt(np.sum(post.weights**2))
+    np.testing.assert_allclose(got, expected, atol=limit)
+    np.testing.assert_allclose(got.sum(axis=1), 1.0, atol=1e-5)
+    one_way = post.predict_mean(coded(np.where(np.isnan(ours), 0.0 if special else -1e9, ours)))
+    assert np.abs(one_way - expected).max() > 2 * limit  # what sends all left is found out
+
+
+def test_trees_without_a_split_need_no_columns(seed):
+    pytest.importorskip("onnx", reason=HOW)
+    post = fake_special_posterior(seed, n_draws=2)
+    leaves = np.ones((2, 2), np.int64)
+    bare = dataclasses.replace(
+        post.draws, node_offset=np.arange(5), size=np.ones(4, np.int32), n_leaves=leaves,
+        feature=np.zeros(0, np.int32), threshold=np.zeros(0), split_weights=np.zeros((0, 0)),
+        levels=np.zeros(0, np.uint64), leaf=post.draws.leaf[:4],
+    )  # fmt: skip
+    post = Posterior(bare, post.info, post.preprocessing, post.configuration)
+    rows = special_rows(7, seed)
+    np.testing.assert_allclose(run(post.to_onnx(), rows), post.predict_mean(coded(rows)), atol=1e-6)
 
 
 def test_what_onnx_cannot_have_is_refused(seed):
