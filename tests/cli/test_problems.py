@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 from hamiltree.cli.screen import corrected
+from hamiltree.inputs.encoding import learn_encoding
 from hamiltree.inputs.tables import SeveralTableError, TableError, read_table
 
 from ..support.cli import SHORT, run
@@ -99,8 +100,9 @@ def test_columns_of_times_are_named_together(tmp_path):
     path = tmp_path / "t.parquet"
     days = pandas.date_range("2020-01-01", periods=5)
     pandas.DataFrame({"born": days, "seen": days, "y": range(5)}).to_parquet(path)
-    with pytest.raises(TableError, match=r"2 problems:\n.*'born' holds times.*\n.*'seen' holds"):
-        read_table(path)
+    frame = read_table(path)
+    with pytest.raises(TableError, match=r"2 problems:\n.*'born' holds dates.*\n.*'seen' holds"):
+        learn_encoding(frame, "y")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8", "utf-8-sig"])

@@ -327,7 +327,7 @@ def test_codes_can_be_categories():
         ({"x": ["2024-05-17", "2024-05-18"]}, r"dates or times, such as '2024-05-17'.*--drop 'x'"),
         (
             {"x": ["1", "?"], "when": ["2024-05-17", "2024-05-18"]},
-            r"for 2 reasons:\n  - the column 'x' holds numbers, but .*\n  - the column 'when'",
+            r"2 problems:\n  1. the column 'x' holds numbers, but .*\n  2. the column 'when'",
         ),
         ({"x": [f"p{i}" for i in range(70)]}, r"70 different texts in 70 rows.*--drop 'x'"),
         ({}, "no column beside the target"),

@@ -241,7 +241,9 @@ def learn_encoding(
     """
     ordinal = dict(ordinal or {})
     for name in [*ordinal, *categorical]:
-        if name == target or name not in frame:
+        if name == target:
+            raise TableError(f"{name!r} is the target: it is not a column to split on")
+        if name not in frame:
             raise TableError(
                 f"there is no column {listed(names_with_hints([name], frame.columns))}",
                 instead=meant([name], frame.columns),
