@@ -14,6 +14,7 @@ NAMES = ("gradient", "fit_time", "startup", "proposals", "after_fit")
 ON_REQUEST = (
     "calibration",
     "checkpoint",
+    "comparison",
     "mixing",
     "trajectories",
     "cgm20",
