@@ -32,8 +32,8 @@ LEAST = 1e-3
 """Smallest probability that counts: a leaf that says 0 would score minus infinity."""
 NAMES = {
     "plain": "Plain tree (CART)",
-    "pruned": "Pruned tree (CART, cross-validated)",
-    "ours": "hamiltree",
+    "pruned": "Pruned tree (CART)",
+    "ours": "hamiltree, all sampled trees",
 }
 
 
@@ -102,8 +102,9 @@ def reliability(ax: Axes, p: np.ndarray, happened: np.ndarray, of_model: str) ->
             text = f"says {x:.0%}:\n{hits / n:.0%} were"
             left = x > 0.5
             ax.annotate(
-                text, (x, hits / n), (-10 if left else 10, 0), textcoords="offset points",
+                text, (x, hits / n), (-13 if left else 13, 0), textcoords="offset points",
                 ha="right" if left else "left", va="center", color=INK, size=9,
+                bbox={"fc": "white", "ec": "none", "pad": 1.0}, zorder=4,
             )  # fmt: skip
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
