@@ -40,14 +40,12 @@ def main() -> None:
     save("leaves", model)
     plots.plot_inclusion(model)
     save("inclusion", model)
-    plots.plot_thresholds(model, "max_heart_rate")
+    plots.plot_thresholds(model, "st_depression")
     save("thresholds", model)
-    plots.plot_partial_dependence(model, "max_heart_rate")
+    plots.plot_partial_dependence(model, "st_depression")
     save("partial-dependence", model)
     plots.plot_similarity(model)
     save("similarity", model)
-    plots.plot_ppc(model)
-    save("ppc", model)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
     on_half = converged(BayesianTreeClassifier, X, y)
     plots.plot_calibration(on_half, X_test, y_test)
@@ -56,6 +54,8 @@ def main() -> None:
     numbers = converged(BayesianTreeRegressor, train.data, train.target)
     plots.plot_predictions(numbers, test.data, test.target)
     save("predictions", numbers)
+    plots.plot_ppc(numbers)
+    save("ppc", numbers)
 
 
 def converged(estimator: Any, X: Any, y: Any, **parameters: Any) -> Any:

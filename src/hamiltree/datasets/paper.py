@@ -34,7 +34,15 @@ REGRESSION = ("cgm", "wu")
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to learn from and rows to test on."""
+    """Rows to learn from and rows to test on.
+
+    Examples
+    --------
+    >>> from hamiltree.datasets import load_paper_split
+    >>> split = load_paper_split("wine")
+    >>> split.X.shape, split.X_test.shape, split.n_classes
+    ((142, 13), (36, 13), 3)
+    """
 
     name: str
     X: FloatArray

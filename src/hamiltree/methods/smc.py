@@ -32,6 +32,12 @@ class SMC(HardMethod):
     """SMC (Lakshminarayanan, Roy and Teh 2013): hard splits, trees grown by weighted particles.
 
     A chain is an island of particles here, and a draw is a particle.
+
+    Examples
+    --------
+    >>> from hamiltree.methods import SMC
+    >>> SMC().name
+    'smc'
     """
 
     name: ClassVar[str] = "smc"
