@@ -30,7 +30,7 @@ def summary(
         bool, typer.Option("--check", help="Exit with code 3 if the chains do not agree.")
     ] = False,
 ) -> None:
-    """Say what the posterior knows, and whether its chains agree."""
+    """Summarise the posterior, and say whether its chains agree."""
     posterior = load(model)
     if as_json:
         print_json(facts(posterior))

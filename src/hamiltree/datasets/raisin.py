@@ -29,7 +29,7 @@ VARIETIES = ("besni", "kecimen")
 
 
 class MissingDataError(OSError):
-    """A data set is neither here nor to be had; the message says what to put where.
+    """A data set is not on this machine and cannot be downloaded; the message says what to do.
 
     Examples
     --------

@@ -109,7 +109,7 @@ class EstimatorParameters(BaseEstimator):
         "Keep the chains, and continue those of the last fit, to a larger n_draws.",
     )
     checkpoint: str | os.PathLike[str] | None = parameter(  # noqa: RUF009
-        None, path(), "File that keeps the run while it goes on; the same call resumes it."
+        None, path(), "File in which the run is kept; the same call resumes it."
     )
     checkpoint_seconds: float = parameter(
         60.0,

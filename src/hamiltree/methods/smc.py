@@ -51,7 +51,7 @@ class SMC(HardMethod):
         "target_rhat": f"{AT_ONCE} has no R-hat. Leave target_rhat at None, and raise n_draws "
         "where the particles are too few",
         "max_draws": f"{AT_ONCE} stops at n_draws. Leave max_draws at None",
-        "warm_start": f"{AT_ONCE} has no chains to go on with. Set warm_start=False, and a larger "
+        "warm_start": f"{AT_ONCE} has no chains to continue. Set warm_start=False, and a larger "
         "n_draws for more particles",
     }
     defaults: ClassVar[Defaults] = Defaults(h=None, n_warmup=None)
