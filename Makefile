@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --editable .
 
 .PHONY: help demo docs test test-long test-mutations test-numpyro coverage lint hooks review dist-check \
-	bench bench-calibration bench-mixing bench-scale clean
+	bench bench-calibration bench-comparison bench-mixing bench-scale clean
 
 help:
 	@echo "make demo       fit on real data and look at the result"
@@ -23,6 +23,7 @@ help:
 	@echo "make bench      measurements with their goals"
 	@echo "make bench-mixing    how soon ten chains agree, beside other samplers (25 minutes)"
 	@echo "make bench-calibration  coverage and log scores on 20 data sets, beside other models (30 minutes)"
+	@echo "make bench-comparison   six tables beside CART, forest, boosting, EBM, BART (10 minutes)"
 	@echo "make bench-scale     seconds and memory up to a million rows (20 minutes)"
 	@echo "make clean      remove the environment and everything made here"
 
@@ -105,6 +106,12 @@ bench-calibration:
 	$(VENV)-calibration/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(VENV)-calibration/bin/python -m pip install --quiet --editable . --group calibration
 	$(VENV)-calibration/bin/python -m benchmarks calibration
+
+bench-comparison:
+	$(PYTHON) -m venv $(VENV)-calibration
+	$(VENV)-calibration/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(VENV)-calibration/bin/python -m pip install --quiet --editable . --group calibration
+	$(VENV)-calibration/bin/python -m benchmarks comparison
 
 bench-scale: $(VENV)/.dev
 	$(INSTALL) --group dev --group bench
