@@ -119,7 +119,7 @@ class EstimatorParameters(BaseEstimator):
     categorical_features: Any = parameter(  # noqa: RUF009
         "from_dtype",
         anything("str, array or None"),
-        'Columns that are categories: "from_dtype" takes texts, categories and truth values of a '
+        'Columns that are categories: "from_dtype" takes texts, categories and booleans of a '
         "table; or names, numbers or a mask of columns; None for none. Splits on them are on sets "
         "of levels.",
     )
