@@ -72,9 +72,9 @@ def load_heart(*, return_X_y: bool = False) -> Bunch | Table:
     Returns
     -------
     Bunch
-        ``data``, a DataFrame of 303 rows and 13 columns: ages and measurements are numbers; sex,
-        chest pain, electrocardiogram, slope and thallium scan are texts; ``vessels`` is missing in
-        4 rows and ``thallium`` in 2. ``target``, a Series of ``healthy`` and ``diseased``;
+        ``data``, a DataFrame of 303 rows and 13 columns: ages and measurements are numbers, seven
+        columns such as sex and chest pain are texts; ``vessels`` is missing in 4 rows and
+        ``thallium`` in 2. ``target``, a Series of ``healthy`` and ``diseased``;
         ``feature_names``; ``target_names``; ``DESCR``.
 
     Examples
