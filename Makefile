@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --editable .
 
 .PHONY: help demo docs test test-long test-mutations test-numpyro coverage lint hooks review dist-check \
-	bench bench-calibration bench-mixing bench-optimal bench-scale bench-wild clean
+	bench bench-calibration bench-comparison bench-mixing bench-optimal bench-scale bench-wild clean
 
 help:
 	@echo "make demo       fit on real data and look at the result"
@@ -20,11 +20,12 @@ help:
 	@echo "make hooks      the same before each commit"
 	@echo "make review     scientific-python's list of habits (repo-review)"
 	@echo "make dist-check build wheel and source distribution, install each, run the demo (5 minutes)"
-	@echo "make bench      the measurements quoted in the README"
+	@echo "make bench      measurements with their goals"
 	@echo "make bench-mixing    how soon ten chains agree, beside other samplers (25 minutes)"
 	@echo "make bench-calibration  coverage and log scores on 20 data sets, beside other models (30 minutes)"
 	@echo "make bench-wild      how well four chains agree after a minute, on 15 data sets (45 minutes)"
 	@echo "make bench-optimal   the best tree beside MAPTree, pystreed and CART (20 minutes; needs the data)"
+	@echo "make bench-comparison   six tables beside CART, forest, boosting, EBM, BART (10 minutes)"
 	@echo "make bench-scale     seconds and memory up to a million rows (20 minutes)"
 	@echo "make clean      remove the environment and everything made here"
 
@@ -115,6 +116,12 @@ bench-wild: $(VENV)/.dev
 bench-optimal: $(VENV)/.dev
 	$(INSTALL) --group dev --group optimal
 	$(BIN)/python -m benchmarks optimal
+
+bench-comparison:
+	$(PYTHON) -m venv $(VENV)-calibration
+	$(VENV)-calibration/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(VENV)-calibration/bin/python -m pip install --quiet --editable . --group calibration
+	$(VENV)-calibration/bin/python -m benchmarks comparison
 
 bench-scale: $(VENV)/.dev
 	$(INSTALL) --group dev --group bench

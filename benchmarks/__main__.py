@@ -15,6 +15,7 @@ ON_REQUEST = (
     "calibration",
     "checkpoint",
     "class_chains",
+    "comparison",
     "mixing",
     "trajectories",
     "cgm20",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
@@ -91,6 +91,11 @@ REGRESSION: dict[str, Peer] = {
 # ------------------------------------------------------------------ classification
 
 
+def plain_tree(X: Array, y: Array, X_test: Array, seed: int) -> Array:
+    """As scikit-learn has it: grown until its leaves are pure."""
+    return np.asarray(DecisionTreeClassifier(random_state=seed).fit(X, y).predict_proba(X_test))
+
+
 def pruned_classifier(X: Array, y: Array, seed: int) -> DecisionTreeClassifier:
     """By cross-validated log score."""
     search = GridSearchCV(
@@ -124,6 +129,11 @@ def boosting_machine(X: Array, y: Array, X_test: Array, seed: int) -> Array:
     from interpret.glassbox import ExplainableBoostingClassifier
 
     model = ExplainableBoostingClassifier(random_state=seed, n_jobs=1).fit(X, y)
+    return np.asarray(model.predict_proba(X_test))
+
+
+def boosted_trees(X: Array, y: Array, X_test: Array, seed: int) -> Array:
+    model = HistGradientBoostingClassifier(random_state=seed).fit(X, y)
     return np.asarray(model.predict_proba(X_test))
 
 

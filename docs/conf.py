@@ -53,6 +53,14 @@ def quote_fitted_names(app: Any, what: str, name: str, obj: Any, options: Any, l
         lines[k] = entry + colon + re.sub(r"(?<![\w`.])[a-z]\w*_(?![\w`])", r"``\g<0>``", rest)
 
 
+def keep_last_underscores(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: Any
+) -> None:
+    """``posterior_`` as the name of a field, after napoleon: bare, it would lose its underscore."""
+    for k, line in enumerate(lines):
+        lines[k] = re.sub(r"^(:(?:ivar|vartype) \w*)_:", r"\g<1>\\_:", line)
+
+
 def skip_inherited(
     app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
 ) -> bool | None:
@@ -63,4 +71,5 @@ def skip_inherited(
 def setup(app: Any) -> None:
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("autodoc-process-docstring", quote_fitted_names, priority=100)
+    app.connect("autodoc-process-docstring", keep_last_underscores, priority=900)
     app.connect("autodoc-skip-member", skip_inherited)

@@ -23,7 +23,8 @@ from .support.examples import ROOT, pages, run_page
 
 DOCS = ROOT / "docs"
 DIRECTIVE = re.compile(r"^\.\. auto\w+:: ([\w.]+)", re.MULTILINE)
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
+REFERENCE = sorted(DOCS.glob("api*.md"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -51,7 +52,11 @@ def test_programs_run(page, short_chains):
 
 
 def test_pages_with_programs_are_found():
-    assert {"README.md", "start.md", "choosing.md", "extending.md"} <= {p.name for p in pages()}
+    tutorials = {path.name for path in DOCS.glob("tutorial-*.md")}
+    assert len(tutorials) == 4
+    assert {"README.md", "start.md", "choosing.md", "gallery.md"} | tutorials <= {
+        path.name for path in pages()
+    }
 
 
 # ------------------------------------------------------------------ the reference
@@ -63,11 +68,11 @@ def public_names() -> set[str]:
 
 
 def documented_names() -> set[str]:
-    return set(DIRECTIVE.findall((DOCS / "api.md").read_text("utf-8")))
+    return {name for page in REFERENCE for name in DIRECTIVE.findall(page.read_text("utf-8"))}
 
 
 def test_the_reference_has_every_public_name():
-    assert public_names() <= documented_names(), "add what is missing to docs/api.md"
+    assert public_names() <= documented_names(), "add what is missing to docs/api-*.md"
 
 
 def test_the_reference_has_no_name_that_does_not_exist():
@@ -95,6 +100,7 @@ def test_the_reference_has_the_classes_that_methods_return():
         ("sampler.md", NAMES),
         ("choosing.md", METHODS),
         ("plots.md", hamiltree.plots.__all__),
+        ("gallery.md", hamiltree.plots.__all__),
     ],
 )
 def test_pages_name_all_there_is(page, names):
@@ -120,7 +126,9 @@ def test_files_that_are_named_exist(page):
 
 
 def test_every_page_is_in_the_index():
-    listed = (DOCS / "index.md").read_text("utf-8").split()
+    listed = [
+        word for page in ("index", "api") for word in (DOCS / f"{page}.md").read_text().split()
+    ]
     assert {page.stem for page in DOCS.glob("*.md")} - {"index"} <= set(listed)
 
 
@@ -135,6 +143,6 @@ def test_the_pages_build_without_a_warning_and_load_nothing(tmp_path):
     )
     for page in tmp_path.glob("*.html"):
         assert not loaded.search(page.read_text("utf-8")), page.name
-    reference = (tmp_path / "api.html").read_text("utf-8")
+    reference = "".join((tmp_path / f"{p.stem}.html").read_text("utf-8") for p in REFERENCE)
     for name in public_names():
         assert f'id="{name}"' in reference, name

@@ -3,7 +3,7 @@
 from .estimators import BayesianTreeClassifier, BayesianTreeRegressor, load
 from .posterior import Posterior, compare
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BayesianTreeClassifier",

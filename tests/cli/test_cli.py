@@ -212,7 +212,7 @@ def test_ctrl_c_in_warm_up_says_how_to_go_on(folder, tmp_path, monkeypatch):
     command = ["fit", folder / "costs.parquet", "-t", "cost", "-o", tmp_path / "model.nc", *SHORT]
     said = run(*command, "--checkpoint", tmp_path / "run.nc", code=130).stderr
     assert "during warm-up" in said
-    assert f"nothing is lost, the same call goes on from {tmp_path / 'run.nc'}" in said
+    assert f"nothing is lost, the same call resumes from {tmp_path / 'run.nc'}" in said
     assert "there is nothing to keep" in run(*command, code=130).stderr
 
 

@@ -16,7 +16,9 @@ from hamiltree.datasets import (
     cgm_mean,
     fetch_raisin,
     load_bcw,
+    load_heart,
     load_paper_split,
+    load_penguins,
     make_cgm,
     make_cgm98,
     make_wu,
@@ -50,6 +52,34 @@ def test_bcw_can_keep_its_missing_values():
     missing = np.isnan(bunch.data)
     assert bunch.data.shape == (699, 9)
     assert missing.sum() == missing[:, bunch.feature_names.index("bare_nuclei")].sum() == 16
+
+
+def test_heart_is_the_published_data_set():
+    bunch = load_heart()
+    assert bunch.data.shape == (303, 13)
+    assert bunch.feature_names == bunch.data.columns.tolist()
+    assert bunch.target.value_counts().to_dict() == {"healthy": 164, "diseased": 139}
+    assert bunch.data.isna().sum()[lambda n: n > 0].to_dict() == {"vessels": 4, "thallium": 2}
+    # Means that descriptions of the data set have: age, resting pressure, cholesterol, heart rate.
+    means = bunch.data[["age", "resting_pressure", "cholesterol", "max_heart_rate"]].mean()
+    np.testing.assert_allclose(means, [54.4, 131.7, 246.7, 149.6], atol=0.05)
+    assert "C52P4X" in bunch.DESCR
+    X, y = load_heart(return_X_y=True)
+    assert X.equals(bunch.data)
+    assert y.equals(bunch.target)
+
+
+def test_penguins_are_the_published_data_set():
+    bunch = load_penguins(target="species")
+    assert bunch.target.value_counts().to_dict() == {"Adelie": 152, "Gentoo": 124, "Chinstrap": 68}
+    assert bunch.target_names.tolist() == ["Adelie", "Chinstrap", "Gentoo"]
+    assert bunch.data.isna().sum().sum() == 19
+    mass = load_penguins()
+    assert mass.data.shape == (342, 6)
+    assert round(mass.target.mean(), 1) == 4201.8
+    assert mass.target_names is None
+    with pytest.raises(ValueError, match=r"target must be one of species, .*, got 'weight'"):
+        load_penguins(target="weight")
 
 
 def test_bcw_has_the_row_order_behind_the_papers_split():

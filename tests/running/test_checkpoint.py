@@ -89,7 +89,7 @@ def test_a_run_towards_a_goal_ends_where_it_would_have(tmp_path, monkeypatch):
         return enough(looks, limit)
 
     monkeypatch.setattr(run, "Goal", impatient)
-    with pytest.warns(UserWarning, match="the same call goes on from"):
+    with pytest.warns(UserWarning, match="the same call resumes from"):
         assert fitted(SHORT, **goal, checkpoint=path).info.interrupted
     monkeypatch.undo()
     assert judged == [30, 45, 68, 102]
@@ -112,7 +112,7 @@ def test_a_seed_left_to_chance_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"alpha_split": 0.5}, "alpha_split was 0.95 and is 0.5. To go on with it, call fit as"),
+        ({"alpha_split": 0.5}, "alpha_split was 0.95 and is 0.5. To continue it, call fit as"),
         ({"n_chains": 3}, "n_chains was 2 and is 3"),
         ({"n_warmup": 41, "h": 0.2}, "n_warmup was 40 and is 41; h was 'learn' and is 0.2"),
         ({"random_state": 2}, r"the seed that random_state gives was \d+ and is \d+"),
@@ -250,7 +250,7 @@ def test_a_write_that_fails_in_the_library_below_does_not_end_the_run(tmp_path):
         capture_output=True, text=True, timeout=120, cwd=root,
     )  # fmt: skip
     assert done.stdout == "3000\n", done.stderr
-    assert "The run goes on and tries again" in done.stderr
+    assert "The run continues and tries again" in done.stderr
     assert "It is not up to date" in done.stderr
     assert os.listdir(tmp_path) == ["run.nc"]
     on = fitted(SHORT, checkpoint=path, n_draws=3000)

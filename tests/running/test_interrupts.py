@@ -99,7 +99,7 @@ def test_sigterm_writes_the_checkpoint_and_ends_the_process(program, tmp_path):
     status, out, errors = ended(program, signal.SIGTERM, path=path)
     assert status == ENDED_BY_SIGTERM, errors
     assert "returned" not in out
-    assert f"ended by SIGTERM; the same call goes on from {path}" in errors
+    assert f"ended by SIGTERM; the same call resumes from {path}" in errors
     assert os.listdir(tmp_path) == ["run.nc"]
     done = read(path).done
     assert done[0] == done[1] > 100, "the chains met"
@@ -193,7 +193,7 @@ def test_ctrl_c_keeps_draws_and_checkpoint(tmp_path, seen):
     path = tmp_path / "run.nc"
     handlers = [signal.getsignal(number) for number in SIGNALS]
     signalled(signal.SIGINT, lambda: seen[0] > 100)
-    with pytest.warns(UserWarning, match=f"interrupted: kept the .* goes on from {path}"):
+    with pytest.warns(UserWarning, match=f"interrupted: kept the .* resumes from {path}"):
         stopped = fitted(LONG, checkpoint=path)
     assert [signal.getsignal(number) for number in SIGNALS] == handlers
     assert stopped.info.interrupted

@@ -67,7 +67,7 @@ def test_another_run_is_refused_in_words():
         ({"n_draws": 10}, "has 30 draws per chain already, more than n_draws=10"),
         (
             {"method": "smc", "n_warmup": None},
-            "method='smc' does not use warm_start.* has no chains to go on with",
+            "method='smc' does not use warm_start.* has no chains to continue",
         ),
     ):
         with pytest.raises(ValueError, match=message):
@@ -110,7 +110,7 @@ def test_an_interrupted_run_can_go_on(monkeypatch):
 
     monkeypatch.setattr("hamiltree.running.chains.BLOCK_SECONDS", 0.001)
     monkeypatch.setattr(Chains, "_advance", impatient)
-    with pytest.warns(UserWarning, match="fit again with warm_start=True to go on"):
+    with pytest.warns(UserWarning, match="fit again with warm_start=True to continue"):
         model.fit(X, y)
     assert 20 < model.posterior_.n_draws < 300
     monkeypatch.undo()
@@ -122,6 +122,6 @@ def test_an_interrupted_run_can_go_on(monkeypatch):
 def test_a_fit_that_kept_no_chains_is_not_begun_anew_in_silence():
     X, y = data_of("classification")
     model = BayesianTreeClassifier(**SHORT).fit(X, y)
-    with pytest.raises(ValueError, match="no chains to go on with, for the last fit did not keep"):
+    with pytest.raises(ValueError, match="no chains to continue, for the last fit did not keep"):
         model.set_params(warm_start=True).fit(X, y)
     assert clone(model).fit(X, y).posterior_.n_draws == 30

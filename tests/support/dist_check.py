@@ -1,8 +1,9 @@
 """Would a stranger's install work? ``make dist-check``, or ``python -m tests.support.dist_check``.
 
 Builds the source distribution and, from it, the wheel, into ``dist``; looks through both; installs
-each into an empty environment; and runs ``hamiltree demo`` there, in an empty folder, with an empty
-cache of compiled code. Needs the dependency groups ``dist`` and ``test``.
+each into an empty environment; and runs ``hamiltree demo`` and the program of the README there, in
+an empty folder, with an empty cache of compiled code. Needs the dependency groups ``dist`` and
+``test``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import tempfile
 import venv
 import zipfile
 from pathlib import Path
+
+from .examples import PROGRAM
 
 ROOT = Path(__file__).parents[2]
 DIST = ROOT / "dist"
@@ -105,6 +108,13 @@ def check_install(distribution: Path, folder: Path) -> None:
     if not any(name.endswith(".html") for name in made):
         sys.exit(f"{said}\nthe demo wrote no report, only: {made}")
     print(f"{distribution.name}: the demo ran, and wrote {', '.join(made)}")
+    readme = (ROOT / "README.md").read_text("utf-8")
+    program = empty / "readme.py"
+    program.write_text("\n".join(found[1] for found in PROGRAM.finditer(readme)), "utf-8")
+    said = run(scripts / "python", program, cwd=empty, **cache)
+    if "% of trees" not in said:
+        sys.exit(f"{said}\nthe program of the README printed no tree")
+    print(f"{distribution.name}: the program of the README ran")
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ def demo(
     ),
     seed: Seed = 0,
 ) -> None:
-    """Fit trees to biopsies of breast tumours, and show what the posterior knows."""
+    """Fit trees to biopsies of breast tumours, and show the posterior."""
     data = load_bcw(as_frame=True)
     labels = data.target_names[data.target]
     X, X_test, y, y_test = train_test_split(

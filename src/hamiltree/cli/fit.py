@@ -139,7 +139,7 @@ def fit(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Keep the run in this file while it goes on; the same command resumes it.",
+            help="Keep the run in this file; the same command resumes it.",
             show_default=False,
             rich_help_panel=RUN,
         ),

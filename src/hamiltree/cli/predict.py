@@ -49,7 +49,7 @@ def predict(
     decimal: Annotated[str, typer.Option(help="Decimal mark of the CSV.")] = ".",
     n_jobs: Annotated[int, typer.Option(help="Threads; -1 for all.")] = -1,
 ) -> None:
-    """Predict new rows; their columns may stand in any order.
+    """Predict new rows; their columns may be in any order.
 
     Classification: the likeliest class and, of each class, its probability with the ends of a
     credible interval. Regression: the mean, the standard deviation of a new observation, and the

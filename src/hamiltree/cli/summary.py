@@ -46,7 +46,7 @@ def summary(
         ),
     ] = False,
 ) -> None:
-    """Say what the posterior knows, and whether its chains agree."""
+    """Summarise the posterior, and say whether its chains agree."""
     posterior = load(model)
     if as_json:
         print_json(facts(posterior))

@@ -35,7 +35,7 @@ def options(
         bool,
         typer.Option(
             "--version",
-            help="Print the versions and leave.",
+            help="Print the versions and exit.",
             is_eager=True,
             callback=_and_leave,
         ),

@@ -34,7 +34,17 @@ REGRESSION = ("cgm", "wu")
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to learn from and rows to test on."""
+    """Rows to learn from and rows to test on.
+
+    Examples
+    --------
+    >>> from hamiltree.datasets import Split, load_paper_split
+    >>> split = load_paper_split("wine")
+    >>> isinstance(split, Split)
+    True
+    >>> split.X.shape, split.X_test.shape, split.n_classes
+    ((142, 13), (36, 13), 3)
+    """
 
     name: str
     X: FloatArray
@@ -100,7 +110,9 @@ def load_paper_split(name: str, data_dir: str | os.PathLike[str] | None = None) 
 
     Examples
     --------
-    >>> from hamiltree.datasets import load_paper_split
+    >>> from hamiltree.datasets import PAPER_DATASETS, load_paper_split
+    >>> PAPER_DATASETS
+    ('cgm', 'bcw', 'iris', 'wine', 'raisin')
     >>> len(load_paper_split("iris").y_test)
     45
     """

@@ -29,7 +29,14 @@ VARIETIES = ("besni", "kecimen")
 
 
 class MissingDataError(OSError):
-    """A data set is neither here nor to be had; the message says what to put where."""
+    """A data set is not on this machine and cannot be downloaded; the message says what to do.
+
+    Examples
+    --------
+    >>> from hamiltree.datasets import MissingDataError, load_paper_split
+    >>> issubclass(MissingDataError, OSError)
+    True
+    """
 
 
 def fetch_raisin(data_dir: str | os.PathLike[str] | None = None) -> Bunch:
@@ -53,6 +60,15 @@ def fetch_raisin(data_dir: str | os.PathLike[str] | None = None) -> Bunch:
     ------
     MissingDataError
         An ``OSError``: if there is no network and no local copy.
+
+    Examples
+    --------
+    >>> from hamiltree.datasets import MissingDataError, fetch_raisin
+    >>> try:
+    ...     data = fetch_raisin(data_dir="folder-of-the-archive")
+    ... except MissingDataError as error:
+    ...     print("not here:", str(error)[:30])  # doctest: +ELLIPSIS
+    not here: ...
     """
     path = _local_archive(data_dir) or _downloaded()
     rows = _rows(path)

@@ -45,6 +45,13 @@ def make_cgm(
     Bunch
         ``data`` [n, 2]; ``target`` [n]; ``mean`` [n], the target without noise;
         ``feature_names``; ``DESCR``.
+
+    Examples
+    --------
+    >>> from hamiltree.datasets import make_cgm
+    >>> data = make_cgm(100, random_state=0)
+    >>> data.data.shape, data.target.shape
+    ((100, 2), (100,))
     """
     rng = _checked(n, noise, random_state)
     if integer:
@@ -62,7 +69,15 @@ def make_cgm(
 
 
 def cgm_mean(X: NDArray[np.floating]) -> FloatArray:
-    """Compute the noise-free target [n] of the true CGM tree for rows [n, 2]."""
+    """Compute the noise-free target [n] of the true CGM tree for rows [n, 2].
+
+    Examples
+    --------
+    >>> from hamiltree.datasets import cgm_mean, make_cgm
+    >>> data = make_cgm(100, random_state=0)
+    >>> bool(abs(data.target - cgm_mean(data.data)).max() < 1.0)
+    True
+    """
     x0, x1 = np.asarray(X, dtype=np.float64).T
     low = np.select([x0 <= 3, x0 <= 7], [1.0, 5.0], 8.0)
     high = np.where(x0 <= 5, 8.0, 2.0)
@@ -92,6 +107,13 @@ def make_cgm98(n: int = 800, *, noise: float = 2.0, random_state: int | None = N
     Bunch
         ``data``, a pandas DataFrame with a column of numbers and a categorical one; ``target`` [n];
         ``mean`` [n], the target without noise; ``feature_names``; ``DESCR``.
+
+    Examples
+    --------
+    >>> from hamiltree.datasets import make_cgm98
+    >>> data = make_cgm98(100, random_state=0)
+    >>> len(data.data), len(data.target)
+    (100, 100)
     """
     _checked(n, noise, random_state)
     rng = np.random.default_rng(random_state)
@@ -141,6 +163,13 @@ def make_wu(
     Bunch
         ``data`` [n, 3]; ``target`` [n]; ``mean`` [n], the target without noise;
         ``feature_names``; ``DESCR``.
+
+    Examples
+    --------
+    >>> from hamiltree.datasets import make_wu
+    >>> data = make_wu(100, random_state=0)
+    >>> data.data.shape, data.target.shape
+    ((100, 3), (100,))
     """
     rng = _checked(n, noise, random_state)
     leaf = np.sort(np.arange(n) % 3)
@@ -160,7 +189,15 @@ def make_wu(
 
 
 def wu_mean(X: NDArray[np.floating]) -> FloatArray:
-    """Compute the noise-free target [n] of the true tree of Wu's data for rows [n, 3]."""
+    """Compute the noise-free target [n] of the true tree of Wu's data for rows [n, 3].
+
+    Examples
+    --------
+    >>> from hamiltree.datasets import make_wu, wu_mean
+    >>> data = make_wu(100, random_state=0)
+    >>> bool(abs(data.target - wu_mean(data.data)).max() < 2.0)
+    True
+    """
     x0, x1, _ = np.asarray(X, dtype=np.float64).T
     return np.where(x0 > 0.5, 5.0, np.where(x1 > 0.5, 3.0, 1.0))
 

@@ -62,7 +62,7 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
         -------
         self
             With ``posterior_``. A ConvergenceWarning says when the chains do not agree; after
-            Ctrl-C the draws made so far are kept, with a warning that says how to go on, and a
+            Ctrl-C the draws made so far are kept, with a warning that says how to continue, and a
             second one ends at once. SIGTERM ends the process with status 143, once the checkpoint,
             if there is one, is written. ``posterior_.info.stopped`` says what ended the run:
             "n_draws", "target", "max_draws", "max_seconds" or "interrupted".
@@ -308,7 +308,7 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
         held: Snapshot | None = getattr(self, "_chains", None)
         if held is None and self.checkpoint is None:
             raise ValueError(
-                "warm_start=True has no chains to go on with, for the last fit did not keep them: "
+                "warm_start=True has no chains to continue, for the last fit did not keep them: "
                 "set it before the first fit, or start anew with clone(estimator)"
             )
         return held
@@ -318,9 +318,9 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
         stale = checkpoints.failure is not None
         if posterior.info.interrupted:
             most = f"at most {limit}" if self.target_rhat is not None else f"{limit}"
-            how = "fit again with warm_start=True to go on"
+            how = "fit again with warm_start=True to continue"
             if checkpoints.target is not None and not stale:
-                how = f"the same call goes on from {self.checkpoint}"
+                how = f"the same call resumes from {self.checkpoint}"
             elif "warm_start" in posterior.configuration.method.unused:
                 how = "they are all there are"
             warnings.warn(

@@ -50,9 +50,15 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
     >>> from hamiltree import BayesianTreeClassifier
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = BayesianTreeClassifier(random_state=0).fit(X, y)  # doctest: +SKIP
-    >>> model.predict_proba(X[:1]).round(2)  # doctest: +SKIP
-    array([[0.96, 0.02, 0.02]])
+    >>> model = BayesianTreeClassifier(n_warmup=200, n_draws=200, random_state=0).fit(X, y)
+    >>> model.predict(X[:1])
+    array([0])
+    >>> model.predict_proba(X[:1]).shape, model.predict_interval(X[:1]).shape
+    ((1, 3), (1, 3, 2))
+    >>> model.predict_log_proba(X[:1]).shape, model.h_
+    ((1, 3), array([0.01, 0.01, 0.01, 0.01]))
+    >>> bool(model.single_tree_score(X, y) <= model.score(X, y) + 0.05)
+    True
     """
 
     class_weight: Mapping[Any, float] | str | None = parameter(

@@ -44,8 +44,10 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     Examples
     --------
     >>> import hamiltree
-    >>> model = hamiltree.load("biopsies.nc")  # doctest: +SKIP
-    >>> model.predict_proba(X_new)  # doctest: +SKIP
+    >>> model.save("iris.nc")
+    >>> again = hamiltree.load("iris.nc")
+    >>> bool((again.predict_proba(X_test) == model.predict_proba(X_test)).all())
+    True
     """
     posterior = Posterior.load(path)
     record = posterior.model or of_the_run(posterior)

@@ -116,7 +116,7 @@ class EstimatorParameters(BaseEstimator):
         "Keep the chains, and continue those of the last fit, to a larger n_draws.",
     )
     checkpoint: str | os.PathLike[str] | None = parameter(  # noqa: RUF009
-        None, path(), "File that keeps the run while it goes on; the same call resumes it."
+        None, path(), "File in which the run is kept; the same call resumes it."
     )
     checkpoint_seconds: float = parameter(
         60.0,
@@ -126,7 +126,7 @@ class EstimatorParameters(BaseEstimator):
     categorical_features: Any = parameter(  # noqa: RUF009
         "from_dtype",
         anything("str, array or None"),
-        'Columns that are categories: "from_dtype" takes texts, categories and truth values of a '
+        'Columns that are categories: "from_dtype" takes texts, categories and booleans of a '
         "table; or names, numbers or a mask of columns; None for none. Splits on them are on sets "
         "of levels.",
     )

@@ -42,8 +42,11 @@ class BayesianTreeRegressor(RegressorMixin, BayesianTree):
     >>> from hamiltree import BayesianTreeRegressor
     >>> from hamiltree.datasets import make_cgm
     >>> data = make_cgm(200, random_state=0)
-    >>> model = BayesianTreeRegressor(random_state=0).fit(data.data, data.target)  # doctest: +SKIP
-    >>> mean, sd = model.predict(data.data, return_std=True)  # doctest: +SKIP
+    >>> model = BayesianTreeRegressor(n_warmup=200, n_draws=200, random_state=0)
+    >>> model = model.fit(data.data, data.target)
+    >>> mean, sd = model.predict(data.data, return_std=True)
+    >>> mean.shape, sd.shape, model.predict_interval(data.data).shape
+    ((200,), (200,), (200, 2))
     """
 
     standardize: bool = parameter(

@@ -32,7 +32,7 @@ Datasets = Annotated[str, typer.Option(help=f"Any of {','.join(PAPER_DATASETS)}.
 Restarts = Annotated[int, typer.Option(min=1, help="Runs of each, with seeds 1, 2, ...")]
 Preset = Annotated[str, typer.Option(help="HMC's sampler: exact, paper (slow) or both.")]
 Jobs = Annotated[int, typer.Option(help="Runs at a time; -1 for one per core.")]
-Out = Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on from it.")]
+Out = Annotated[Path, typer.Option(help="Folder for results; a stopped run resumes from it.")]
 DataDir = Annotated[
     Path | None,
     typer.Option(help="Folder with NAME_train.csv and NAME_test.csv, or raisin.zip.",

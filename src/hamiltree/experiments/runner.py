@@ -68,7 +68,7 @@ def complete(jobs: Sequence[Job], store: Store, n_jobs: int, console: Console, w
             kept = len(jobs) - len(left) + done
             raise StoppedError(
                 f"stopped: {kept} of {len(jobs)} are kept in {store.path}; the same command "
-                "goes on from there"
+                "resumes from there"
             ) from None
 
 

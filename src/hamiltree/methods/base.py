@@ -111,7 +111,14 @@ PAPER_LENGTHS: Mapping[str, int] = {"n_warmup": 200, "n_draws": 800}
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Method(ABC):
-    """A way to sample trees, with its parameters; the base class of every method."""
+    """A way to sample trees, with its parameters; the base class of every method.
+
+    Examples
+    --------
+    >>> from hamiltree.methods import METHODS, Method
+    >>> all(issubclass(cls, Method) for cls in METHODS.values())
+    True
+    """
 
     name: ClassVar[str]
     """As ``method=`` and files have it."""

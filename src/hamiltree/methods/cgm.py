@@ -33,7 +33,14 @@ from .prior_trees import PriorTree, RuleDraws, branching_tree
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CGM(HardMethod):
-    """CGM (Chipman, George and McCulloch 1998): hard splits, by informed or by their own moves."""
+    """CGM (Chipman, George and McCulloch 1998): hard splits, by informed or by their own moves.
+
+    Examples
+    --------
+    >>> from hamiltree.methods import CGM
+    >>> CGM(rule_prior="gap").set_params(replicas=4).rule_prior
+    'gap'
+    """
 
     name: ClassVar[str] = "cgm"
     # Tables 3 and 4 of the paper tune most of these by data set.

@@ -319,6 +319,14 @@ class HMCDF(HMC):
     """HMC-DF: soft splits on one feature each. The default method.
 
     The default of h is "learn", where the other fields allow it.
+
+    Examples
+    --------
+    >>> from hamiltree import BayesianTreeRegressor
+    >>> from hamiltree.methods import HMCDF
+    >>> model = BayesianTreeRegressor(method=HMCDF(replicas=6), h=0)
+    >>> model.get_params()["method__replicas"]
+    6
     """
 
     name: ClassVar[str] = "hmc-df"
@@ -347,7 +355,14 @@ class HMCDF(HMC):
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
 class HMCDFI(HMC):
-    """HMC-DFI: soft splits, each on a weighted sum of all features."""
+    """HMC-DFI: soft splits, each on a weighted sum of all features.
+
+    Examples
+    --------
+    >>> from hamiltree.methods import HMCDFI
+    >>> HMCDFI().name
+    'hmc-dfi'
+    """
 
     name: ClassVar[str] = "hmc-dfi"
     oblique: ClassVar[bool] = True

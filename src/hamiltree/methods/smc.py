@@ -33,6 +33,12 @@ class SMC(HardMethod):
     """SMC (Lakshminarayanan, Roy and Teh 2013): hard splits, trees grown by weighted particles.
 
     A chain is an island of particles here, and a draw is a particle.
+
+    Examples
+    --------
+    >>> from hamiltree.methods import SMC
+    >>> SMC().name
+    'smc'
     """
 
     name: ClassVar[str] = "smc"
@@ -48,7 +54,7 @@ class SMC(HardMethod):
         "max_draws": f"{AT_ONCE} stops at n_draws. Leave max_draws at None",
         "max_seconds": f"{AT_ONCE} has nothing to keep before the end. Leave max_seconds at None, "
         "and lower n_draws where it takes too long",
-        "warm_start": f"{AT_ONCE} has no chains to go on with. Set warm_start=False, and a larger "
+        "warm_start": f"{AT_ONCE} has no chains to continue. Set warm_start=False, and a larger "
         "n_draws for more particles",
     }
     defaults: ClassVar[Defaults] = Defaults(h=None, n_warmup=None)

@@ -34,7 +34,14 @@ PINBALL = (
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
 class WU(HardMethod):
-    """WU (Wu, Tjelmeland and West 2007): hard splits, the pinball prior, a restructuring move."""
+    """WU (Wu, Tjelmeland and West 2007): hard splits, the pinball prior, a restructuring move.
+
+    Examples
+    --------
+    >>> from hamiltree.methods import WU
+    >>> WU.paper().is_paper
+    True
+    """
 
     name: ClassVar[str] = "wu"
     unused: ClassVar[Mapping[str, str]] = {

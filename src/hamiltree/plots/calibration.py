@@ -31,6 +31,11 @@ def plot_calibration(
     all of them, unless ``label`` names one. Regression: the share of targets inside central
     predictive intervals of each coverage; a grey band holds 90 % of what chance gives to a
     calibrated model.
+
+    Examples
+    --------
+    >>> from hamiltree.plots import plot_calibration
+    >>> ax = plot_calibration(model, X_test, y_test)
     """
     posterior = posterior_of(posterior)
     target = np.asarray(y)

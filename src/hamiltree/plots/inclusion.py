@@ -30,6 +30,11 @@ def plot_inclusion(
     ValueError
         For HMC-DFI: each split uses every feature, with weights barely sharper than their prior,
         which say nothing about importance.
+
+    Examples
+    --------
+    >>> from hamiltree.plots import plot_inclusion
+    >>> ax = plot_inclusion(model)
     """
     posterior = posterior_of(posterior)
     if posterior.draws.split_weights.shape[1]:

@@ -19,6 +19,11 @@ def plot_leaves(posterior: Posterior, ax: Axes | None = None) -> Axes:
     """Bars: share of the draws with so many leaves; dots: the same in each chain.
 
     Dots far from the top of their bar are chains that disagree.
+
+    Examples
+    --------
+    >>> from hamiltree.plots import plot_leaves
+    >>> ax = plot_leaves(model)
     """
     posterior = posterior_of(posterior)
     ax = new_axes(ax, 6.0, 3.4)

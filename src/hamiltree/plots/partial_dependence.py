@@ -41,6 +41,11 @@ def plot_partial_dependence(
 
     A list of features gives a figure with a picture each, and an array of axes; so does a feature
     that became several columns, one per category. ``ax`` is for one picture.
+
+    Examples
+    --------
+    >>> from hamiltree.plots import plot_partial_dependence
+    >>> axes = plot_partial_dependence(model, ["petal length (cm)", "petal width (cm)"])
     """
     posterior = posterior_of(posterior)
     listed = _listed(posterior, feature)

@@ -46,6 +46,11 @@ def plot_ppc(
     prior : bool
         Trees from the prior instead of the posterior: a prior predictive check.
     seed : int
+
+    Examples
+    --------
+    >>> from hamiltree.plots import plot_ppc
+    >>> ax = plot_ppc(model)
     """
     posterior = posterior_of(posterior)
     classes = posterior.preprocessing.classes

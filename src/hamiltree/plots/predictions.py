@@ -32,6 +32,11 @@ def plot_predictions(
     Regression: posterior mean and central predictive interval of a new observation, with the
     observed ``y`` on top. Classification: probability of one class (``label``; the second of two
     unless given) with its credible interval, in the colour of the observed class.
+
+    Examples
+    --------
+    >>> from hamiltree.plots import plot_predictions
+    >>> ax = plot_predictions(model, X_test, y_test, label="setosa")
     """
     posterior = posterior_of(posterior)
     rows = np.asarray(X)

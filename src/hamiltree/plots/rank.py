@@ -25,6 +25,11 @@ def plot_rank(
 
     Chains that agree have bars up to the dashed line everywhere, but for noise; bars that pile up
     on one side show a chain in a range of its own. Equal values are ranked in random order.
+
+    Examples
+    --------
+    >>> from hamiltree.plots import plot_rank
+    >>> ax = plot_rank(model, "n_leaves")
     """
     posterior = posterior_of(posterior)
     values = recorded(posterior, quantity)

@@ -30,6 +30,11 @@ def plot_similarity(
     Rows, at most 300 and evenly spaced, are ordered by hierarchical clustering, so blocks on the
     diagonal are groups that most trees agree on. Without ``X``, the training rows; the strip on
     the left then shows their classes.
+
+    Examples
+    --------
+    >>> from hamiltree.plots import plot_similarity
+    >>> ax = plot_similarity(model, X_test)
     """
     posterior = posterior_of(posterior)
     classes = posterior.preprocessing.classes

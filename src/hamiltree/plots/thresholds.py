@@ -30,6 +30,11 @@ def plot_thresholds(
     ------
     ValueError
         For HMC-DFI, whose thresholds belong to weighted sums of all features, and for categories.
+
+    Examples
+    --------
+    >>> from hamiltree.plots import plot_thresholds
+    >>> ax = plot_thresholds(model, "petal length (cm)")
     """
     posterior = posterior_of(posterior)
     if posterior.draws.split_weights.shape[1]:

@@ -21,6 +21,11 @@ def plot_trace(
     """Draw the trace of "log_posterior", "n_leaves" or "depth".
 
     Chains that agree cover the same range; a chain that stays in a range of its own is stuck.
+
+    Examples
+    --------
+    >>> from hamiltree.plots import plot_trace
+    >>> ax = plot_trace(model, "n_leaves")
     """
     posterior = posterior_of(posterior)
     values = recorded(posterior, quantity)

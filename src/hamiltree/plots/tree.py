@@ -44,6 +44,11 @@ def plot_tree(tree: Tree | Any, ax: Axes | None = None) -> Axes:
     A split's box has its certainty (see ``Tree.certainty``), and its edge is the heavier the
     surer the split is, dashed below one half. A leaf has the likeliest class or the mean, its
     90 % credible interval and the number of training rows.
+
+    Examples
+    --------
+    >>> from hamiltree.plots import plot_tree
+    >>> ax = plot_tree(model.best_tree())
     """
     if not isinstance(tree, Tree):
         tree = posterior_of(tree).best_tree()

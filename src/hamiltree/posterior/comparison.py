@@ -86,7 +86,9 @@ def compare(models: Mapping[str, Any] | Sequence[Any]) -> Comparison:
     Examples
     --------
     >>> import hamiltree
-    >>> hamiltree.compare({"soft": soft, "hard": hard})  # doctest: +SKIP
+    >>> comparison = hamiltree.compare({"soft splits": model, "hard splits": hard})
+    >>> print(comparison)  # doctest: +ELLIPSIS
+                     elpd ...
     """
     if not isinstance(models, Mapping):
         models = {f"model {number}": model for number, model in enumerate(models)}

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..inputs.preprocess import Preprocessing
 from ..methods.base import Configuration
 from ..utils.arrays import FloatArray, IntArray
+from ..utils.deprecation import renamed
 from ..utils.notebook import Text
 from . import predictions
 from .describe import acceptance_table, accepted_share, mean_sd, summary
@@ -88,6 +89,8 @@ class Posterior:
         self.table = table
         self.provenance = dict(provenance or {})
         self.model = model
+
+    settings = renamed("configuration", removed_in="0.3.0")
 
     # ------------------------------------------------------------------ what was recorded
 
@@ -350,11 +353,9 @@ class Posterior:
         return cls(**vars(storage.read(path)))
 
     def __repr__(self) -> str:
-        method = self.configuration.method.name.upper()
+        method, leaves = self.configuration.method.name, mean_sd(self.n_leaves, self.weights)
         size = f"{self.n_chains} chains x {self.n_draws} draws"
-        return (
-            f"<Posterior of {method} trees: {size}, {mean_sd(self.n_leaves, self.weights)} leaves>"
-        )
+        return f"<Posterior of {method.upper()} trees: {size}, {leaves} leaves>"
 
     def _repr_html_(self) -> str:
         from .notebook import posterior_html

@@ -120,13 +120,13 @@ class Checkpoints:
             self._written = list(found.done)
             whose = f"the checkpoint {self.path} belongs to another run"
             advice = (
-                "To go on with it, call fit as it was called then; to start anew, delete the file "
+                "To continue it, call fit as it was called then; to start anew, delete the file "
                 "or name another"
             )
         else:
-            whose = "warm_start=True goes on with the chains of the last fit, which was another"
+            whose = "warm_start=True continues the chains of the last fit, which was another"
             advice = (
-                "To go on, call fit as it was called then, but for a larger n_draws; to start "
+                "To continue, call fit as it was called then, but for a larger n_draws; to start "
                 "anew, set warm_start=False"
             )
         if different := differences(found.identity, identity()):
@@ -171,7 +171,7 @@ class Checkpoints:
             self.failure = self._words(error)
             if not known:
                 print(
-                    f"hamiltree: {self.failure}. The run goes on and tries again; the file is as "
+                    f"hamiltree: {self.failure}. The run continues and tries again; the file is as "
                     "it was before.",
                     file=sys.stderr,
                     flush=True,

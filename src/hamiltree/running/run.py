@@ -91,7 +91,7 @@ def sample(
     )
     if goal is None and chains.n_draws > n_draws:
         raise ValueError(
-            f"the run to go on from has {chains.n_draws} draws per chain already, more than "
+            f"the run to continue has {chains.n_draws} draws per chain already, more than "
             f"n_draws={n_draws}: ask for at least as many, or start anew"
         )
     particles = settings.method.makes_particles
@@ -152,7 +152,7 @@ def _end_the_process(checkpoints: Checkpoints) -> NoReturn:
     """SIGTERM means that the process is to end, not only this run: it could be one of many."""
     text = "the run has no checkpoint, and is lost"
     if checkpoints.target is not None:
-        text = checkpoints.failure or f"the same call goes on from {checkpoints.path}"
+        text = checkpoints.failure or f"the same call resumes from {checkpoints.path}"
     print(f"hamiltree: ended by SIGTERM; {text}", file=sys.stderr, flush=True)
     raise SystemExit(128 + signal.SIGTERM)
 
@@ -178,7 +178,7 @@ def _end_without_draws(done: int, particles: bool, checkpoints: Checkpoints) -> 
     if checkpoints.target is not None and checkpoints.failure is None:
         raise KeyboardInterrupt(
             f"stopped {stage}, after {done} steps of each chain: nothing is lost, the same call "
-            f"goes on from {checkpoints.path}"
+            f"resumes from {checkpoints.path}"
         )
     raise KeyboardInterrupt(
         f"stopped {stage}: no draws had been made yet, so there is nothing to keep"
