@@ -17,6 +17,7 @@ import hamiltree.datasets
 import hamiltree.plots
 from hamiltree.core.moves.propose import NAMES
 from hamiltree.methods import METHODS
+from hamiltree.posterior.loo import FEWEST_DRAWS
 from hamiltree.posterior.tree import Tree
 
 from .support.examples import ROOT, pages, run_page
@@ -36,7 +37,7 @@ def short_chains(monkeypatch):
     """The pages' chains, too short to mean anything."""
     for cls in METHODS.values():
         warmup = None if cls.defaults.n_warmup is None else 10
-        short = replace(cls.defaults, n_chains=2, n_warmup=warmup, n_draws=10)
+        short = replace(cls.defaults, n_chains=2, n_warmup=warmup, n_draws=FEWEST_DRAWS)
         monkeypatch.setattr(cls, "defaults", short)
     yield
     plt.close("all")

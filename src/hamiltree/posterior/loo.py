@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Rows that the sentence names."""
+FEWEST_DRAWS = 25
+"""A fifth of them, the tail of the importance weights, has to be five."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -91,8 +93,14 @@ def loo(posterior: Posterior) -> Loo:
     Raises
     ------
     ValueError
-        If the training data were left out, or there are too many rows and draws for the memory.
+        If the training data were left out, there are fewer than 25 draws, or there are too many
+        rows and draws for the memory.
     """
+    if posterior.weights.size < FEWEST_DRAWS:
+        raise ValueError(
+            f"leave-one-out estimates need at least {FEWEST_DRAWS} draws, there are "
+            f"{posterior.weights.size}: raise n_draws"
+        )
     if posterior.data("loo").weights is not None:
         raise ValueError(
             "loo does not support sample_weight yet: leaving out a row of weight 2 would leave out "

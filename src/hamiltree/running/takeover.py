@@ -24,7 +24,7 @@ from ..samplers.tempering import Tempered, TemperedChain, arrays_of
 
 JUDGED_DRAWS = 250
 """Of each chain, before it is decided."""
-MODES = 1.2
+MODES = 1.5
 """R-hat above which chains are taken to be in different modes, rather than slow."""
 FEWEST_WARMUP = 100
 """Iterations of warm-up that replicas need to be placed."""
