@@ -156,6 +156,8 @@ def _longer(found: Evidence, min_ess: float) -> str:
     factor = min(max(2.0, 2 * wanted), 10.0)
     warmup = _round_up(factor * (n_draws if n_warmup is None else n_warmup))
     draws = max(500, _round_up(factor * n_draws))
+    if found.replicas > 1:  # which had a warm-up of their own, after the chains had theirs
+        return f"run longer: {limit}={draws}"
     return f"run longer: n_warmup={max(500, warmup)}, {limit}={draws}"
 
 
