@@ -350,7 +350,7 @@ def beside_maptree(
         rows.append(
             (
                 name, str(better), str(len(gains) - better - worse), str(worse),
-                f"{max(gains.max(), 0.0):.2f}", f"{max(-gains.min(), 0.0):.2f}", str(proved),
+                f"{max(gains.max(), 0.0):.2f}", f"{abs(min(gains.min(), 0.0)):.2f}", str(proved),
             )
         )  # fmt: skip
     return ("data", "better", "equal", "worse", "most gained", "most lost", "proved"), rows
