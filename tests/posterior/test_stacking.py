@@ -96,10 +96,23 @@ def test_stacked_weights_are_kept_in_files(seed, tmp_path):
     np.testing.assert_array_equal(again.weights, stacked.weights)
 
 
+@pytest.mark.parametrize("n_draws", [3, 50])
+def test_draws_too_few_or_all_the_same_are_stacked_too(n_draws, seed):
+    """Without a tail of importance weights, which PSIS would smooth."""
+    post = chains_of(seed, [0.0, 20.0], n_draws=n_draws)
+    leaf = np.repeat(post.draws.leaf[::n_draws], n_draws, axis=0)
+    stuck = post._with(draws=dataclasses.replace(post.draws, leaf=leaf))
+    share = stuck.stacked().weights.sum(axis=1)
+    np.testing.assert_allclose(share, [1.0, 0.0], atol=1e-3)
+
+
 def test_what_cannot_be_stacked(seed):
     post = chains_of(seed, [0.0, 0.0])
     with pytest.raises(ValueError, match="stacked needs the training data"):
         post.without_data().stacked()
+    heavy = dataclasses.replace(post.training, weights=np.full(60, 2.0))
+    with pytest.raises(ValueError, match="sample_weight"):
+        post._with(training=heavy).stacked()
     particles = dataclasses.replace(post.info, stats={"log_weight": np.zeros((2, 50))})
     with pytest.raises(ValueError, match="only chains can be stacked"):
         post._with(info=particles).stacked()

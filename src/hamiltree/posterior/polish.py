@@ -248,7 +248,7 @@ class HardSearches(Searches):
         self.model = chain.model
         self.power = float(chain.model.power[0])
         # WU's own chains do not scan, but what they could is defined as for CGM.
-        self.explorer = make_explorer(
+        self.explorer = chain.explorer or make_explorer(
             scan_data_of(chain.model),
             scan_model_of(chain.model),
             INFORMED_MOVES,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import logsumexp
 
 from ..utils.arrays import FloatArray
 
@@ -48,9 +49,27 @@ def stacked(posterior: Posterior) -> Posterior:
     posterior.data("stacked")
     n_chains, n_draws = posterior.n_chains, posterior.n_draws
     chains = np.arange(n_chains * n_draws).reshape(n_chains, n_draws)
-    elpd = np.stack([posterior.taken(chain).loo().elpd_i for chain in chains], axis=1)
+    elpd = np.stack([left_out(posterior.taken(chain)) for chain in chains], axis=1)
     weights = np.repeat(stacking_weights(elpd)[:, None] / n_draws, n_draws, axis=1)
     return posterior._with(draws=replace(posterior.draws, weights_of_draws=weights))
+
+
+def left_out(chain: Posterior) -> FloatArray:
+    """[row]; leave-one-out log densities of one chain.
+
+    Where importance weights have no tail to smooth, as those of a few draws or of draws that are
+    all the same, they are taken as they are.
+    """
+    try:
+        return chain.loo().elpd_i
+    except ValueError as error:
+        if "tail" not in str(error):  # ArviZ's
+            raise
+    data, classes = chain.data("stacked"), chain.preprocessing.classes
+    y = data.y if classes is None else classes[data.y]
+    log_like = chain.pointwise_log_likelihood(data.X, y, 0)[0]
+    densities: FloatArray = np.log(len(log_like)) - logsumexp(-log_like, axis=0)
+    return densities
 
 
 def stacking_weights(elpd: FloatArray) -> FloatArray:
