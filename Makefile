@@ -22,7 +22,7 @@ help:
 	@echo "make dist-check build wheel and source distribution, install each, run the demo (5 minutes)"
 	@echo "make bench      the measurements quoted in the README"
 	@echo "make bench-mixing    how soon ten chains agree, beside other samplers (25 minutes)"
-	@echo "make bench-calibration  coverage and log scores on 20 data sets, beside other models (30 minutes)"
+	@echo "make bench-calibration  coverage and log scores on 20 data sets, beside other models (an hour)"
 	@echo "make bench-scale     seconds and memory up to a million rows (20 minutes)"
 	@echo "make clean      remove the environment and everything made here"
 
