@@ -22,7 +22,7 @@ help:
 	@echo "make dist-check build wheel and source distribution, install each, run the demo (5 minutes)"
 	@echo "make bench      measurements with their goals"
 	@echo "make bench-mixing    how soon ten chains agree, beside other samplers (25 minutes)"
-	@echo "make bench-calibration  coverage and log scores on 20 data sets, beside other models (30 minutes)"
+	@echo "make bench-calibration  coverage and log scores on 20 data sets, beside other models (an hour)"
 	@echo "make bench-wild      how well four chains agree after a minute, on 15 data sets (45 minutes)"
 	@echo "make bench-optimal   the best tree beside MAPTree, pystreed and CART (20 minutes; needs the data)"
 	@echo "make bench-comparison   six tables beside CART, forest, boosting, EBM, BART (10 minutes)"
