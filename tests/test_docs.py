@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from hamiltree.methods import METHODS
 from hamiltree.posterior.loo import FEWEST_DRAWS
 from hamiltree.posterior.tree import Tree
 
-from .support.examples import ROOT, pages, run_page
+from .support.draws import place
+from .support.examples import ROOT, WRITTEN, pages, run_page
 
 DOCS = ROOT / "docs"
 DIRECTIVE = re.compile(r"^\.\. auto\w+:: ([\w.]+)", re.MULTILINE)
@@ -50,6 +52,25 @@ def test_programs_run(page, short_chains):
         assert not (shown and not printed), f"prints nothing, and the page says it does:\n{program}"
         programs += 1
     assert programs
+
+
+def lasting(output: str) -> list[str]:
+    """Lines that no clock changes."""
+    return [line.rstrip() for line in output.rstrip().splitlines() if "run time" not in line]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md", "docs/tutorial-decision.md"])
+def test_pages_show_what_their_programs_print(page):
+    written = json.loads(WRITTEN.read_text("utf-8"))
+    if place() != written:
+        pytest.skip(f"written on another processor or numba: {written}")
+    compared = 0
+    for program, printed, shown in run_page(ROOT / page):
+        if shown is not None:
+            assert lasting(printed) == lasting(shown), program
+            compared += 1
+    assert compared >= 2
 
 
 def test_pages_with_programs_are_found():

@@ -42,7 +42,7 @@ def main() -> None:
     save("inclusion", model)
     plots.plot_thresholds(model, "st_depression")
     save("thresholds", model)
-    plots.plot_partial_dependence(model, "st_depression")
+    plots.plot_partial_dependence(model, "vessels", label="diseased")
     save("partial-dependence", model)
     plots.plot_similarity(model)
     save("similarity", model)

@@ -1,14 +1,15 @@
 """The programs of the documentation: they are run, and what they print is written below them.
 
-``python -m tests.support.examples`` runs every page's Python blocks in order and puts what they
-printed into the ``text output`` blocks that follow them. ``test_docs.py`` runs them too, with short
-chains.
+``python -m tests.support.examples [PAGE ...]`` runs every page's Python blocks in order and puts
+what they printed into the ``text output`` blocks that follow them. ``test_docs.py`` runs them too,
+with short chains, and those of the first pages in full where processor and numba are the same.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import sys
@@ -17,7 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .draws import place
+
 ROOT = Path(__file__).parents[2]
+WRITTEN = ROOT / "tests" / "data" / "examples.json"
+"""The processor and numba by which the outputs were written last: draws depend on them."""
 PROGRAM = re.compile(r"^```python\n(.*?)^```\n(?:\n```text output\n(.*?)^```\n)?", re.DOTALL | re.M)
 WALKTHROUGH = "command-line.md"
 """Has a test of its own."""
@@ -60,6 +65,7 @@ def main() -> None:
         text = PROGRAM.sub(lambda _, parts=parts: next(parts), page.read_text("utf-8"))
         page.write_text(text, "utf-8")
         print(page.relative_to(ROOT))
+    WRITTEN.write_text(json.dumps(place(), indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
