@@ -25,6 +25,7 @@ ON_REQUEST = (
     "one_chain",
     "side_by_side",
     "tables",
+    "special_scans",
 )
 """Minutes each, and more: only where they are named."""
 
