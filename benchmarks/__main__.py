@@ -30,6 +30,7 @@ ON_REQUEST = (
     "side_by_side",
     "tables",
     "wild",
+    "special_scans",
 )
 """Minutes each, and more: only where they are named."""
 

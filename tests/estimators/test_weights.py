@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_validate
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
-from hamiltree.inputs.weights import weights_of, with_class_weights
+from hamiltree.inputs.weights import sampled_order, weights_of, with_class_weights
 from hamiltree.posterior import Posterior
 
 SHORT = {"n_chains": 2, "n_warmup": 30, "n_draws": 20, "random_state": 0}
@@ -36,6 +36,52 @@ def test_zero_is_absent_and_two_is_twice(table, tmp_path):
     model.posterior_.save(path)
     weights = Posterior.load(path).training.weights
     np.testing.assert_array_equal(weights, times[times > 0])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("labels", [None, np.array(["a", "b", "c"])])
+def test_whole_weights_give_the_draws_of_repeated_rows_in_any_order(labels, table, rng):
+    X, y, times = table
+    estimator = BayesianTreeRegressor if labels is None else BayesianTreeClassifier
+    y = y + 0.1 * rng.normal(size=len(y)) if labels is None else labels[y]
+    order, again = rng.permutation(len(y)), rng.permutation(times.sum())
+    repeated, targets = np.repeat(X, times, axis=0)[again], np.repeat(y, times)[again]
+    one = estimator(**SHORT).fit(X[order], y[order], sample_weight=times[order])
+    other = estimator(**SHORT).fit(repeated, targets)
+    for name in ("threshold", "leaf", "log_posterior", "size"):
+        found, expected = (getattr(m.posterior_.draws, name) for m in (one, other))
+        np.testing.assert_array_equal(found, expected)
+    # what is told of the training rows stays as the user gave it
+    there = order[times[order] > 0]
+    np.testing.assert_array_equal(one.posterior_.training.X, X[there])
+    np.testing.assert_array_equal(one.posterior_.training.weights, times[there])
+    np.testing.assert_array_equal(other.posterior_.training.X, repeated)
+    if labels is None:
+        np.testing.assert_array_equal(one.posterior_.training.y, y[there])
+    else:
+        np.testing.assert_array_equal(labels[one.posterior_.training.y], y[there])
+
+
+def test_the_order_of_rows_changes_only_where_some_are_equal(rng):
+    X, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
+    assert sampled_order(X, y, None) is None
+    assert sampled_order(X, y, np.full(50, 0.5)) is None
+    assert sampled_order(X, y, np.full(50, 5.0)) is None  # copies would take time
+    X[7], y[7] = X[31], 1 - y[31]
+    assert sampled_order(X, y, None) is None  # the same row with another target
+    y[7] = y[31]
+    X[[3, 4], 1] = np.nan
+    X[0, 0], other = 0.0, X.copy()
+    other[0, 0] = -0.0
+    order = sampled_order(X, y, None)
+    assert sorted(order) == list(range(50))
+    assert abs(int(np.flatnonzero(order == 7)[0]) - int(np.flatnonzero(order == 31)[0])) == 1
+    np.testing.assert_array_equal(sampled_order(other, y, None), order)
+    shuffled = rng.permutation(50)
+    again = shuffled[sampled_order(X[shuffled], y[shuffled], None)]
+    np.testing.assert_array_equal(X[again], X[order])
+    weighted = sampled_order(X, y, np.full(50, 2.0))
+    np.testing.assert_array_equal(np.bincount(weighted), np.full(50, 2))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..inputs.columns import as_frame, learn_table, read_table
 from ..inputs.columns import coded as coded_rows
 from ..inputs.preprocess import Preprocessing, only_numbers, refuse_missing
-from ..inputs.weights import weights_of
+from ..inputs.weights import sampled_order, weights_of
 from ..methods import Method, chosen
 from ..methods.base import LENGTHS, SHARED, Configuration
 from ..methods.common import softness_of_used
@@ -56,7 +56,8 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
             Class labels of any type, or numbers.
         sample_weight : array-like of shape (n_samples,), optional
             How many rows each row counts for: a row of weight 2 is two rows, one of weight 0 is
-            absent. Any finite numbers that are not negative.
+            absent. Any finite numbers that are not negative. Whole weights of up to 4 on average
+            give the draws of the repeated rows.
 
         Returns
         -------
@@ -85,7 +86,15 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
         rows, target, weights = self._weigh(rows, target, sample_weight)
         rows, names = coded_rows(rows), _names_of(numbers)
         about = {"columns": columns, "expand": method.takes_numbers_only}
-        preprocessing, coded, n_classes = self._learn(rows, target, weights, names, about)
+        # What the sampler sees; all that is told of the training rows is told in the user's order.
+        order = sampled_order(rows, target, weights)
+        if order is None:
+            sampled = TrainingData(rows, target, weights)
+        else:
+            sampled = TrainingData(rows[order], target[order])
+        preprocessing, coded, n_classes = self._learn(
+            sampled.X, sampled.y, sampled.weights, names, about
+        )
         configuration = self._configuration(method, values, preprocessing, n_classes)
         lengths = method.filled({name: values[name] for name in LENGTHS})
         lengths["n_warmup"] = lengths["n_warmup"] or 0
@@ -99,6 +108,9 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
             lengths["n_draws"], self.target_rhat, self.max_draws, self.max_seconds is not None
         )
         known = np.asarray(target, np.float64) if n_classes == 0 else coded
+        if n_classes and order is not None:
+            known = np.empty(len(rows), coded.dtype)
+            known[order] = coded
         training = TrainingData(rows, known, weights)
         monitored = np.linspace(0, len(rows) - 1, min(N_MONITORED, len(rows))).round()
 
@@ -116,7 +128,11 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
             goal = run.Goal(lambda *drawn: agree(posterior_of(*drawn), max_rhat), limit)
         drawn = run.sample(
             run.Problem(
-                preprocessing.columns_of(rows), coded, n_classes, weights, preprocessing.kinds
+                preprocessing.columns_of(sampled.X),
+                coded,
+                n_classes,
+                sampled.weights,
+                preprocessing.kinds,
             ),
             configuration,
             n_chains=lengths["n_chains"],

@@ -1,4 +1,7 @@
-"""Weights of rows: from ``sample_weight`` and ``class_weight`` to positive numbers, or none."""
+"""Weights of rows: from ``sample_weight`` and ``class_weight`` to positive numbers, or none.
+
+And the order in which samplers see rows that are repeated, by whole weights or in the table.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..utils.arrays import FloatArray
+from ..utils.arrays import FloatArray, IntArray
 
 LARGEST = 1e15
 """Sums of larger weights would lose whole rows."""
+MOST_REPEATED = 100_000
+"""Rows, repetitions included, beyond which order and weights stay what they are: sorting copies."""
+MOST_COPIES = 4
+"""Of a row, on average; larger whole weights stay weights, since copies take time."""
 
 
 def weights_of(sample_weight: Any, n_rows: int) -> FloatArray:
@@ -67,3 +74,50 @@ def with_class_weights(
     if not (weighed > 0).any():
         raise ValueError("class_weight leaves no row with a positive weight")
     return weighed
+
+
+def sampled_order(X: FloatArray, y: NDArray[Any], weights: FloatArray | None) -> IntArray | None:
+    """Numbers of the rows as samplers are to see them, with repetitions; None: as they are.
+
+    A seed is to give the same draws for a row of weight 2 and for the row twice, wherever the rows
+    stand. So whole weights become copies of rows, and rows of which some are equal come in an
+    order that only their contents decide. Rows that all differ keep the order of the table, and
+    with it the draws that they had before there were weights.
+    """
+    index = np.arange(len(X))
+    if weights is not None:
+        most = min(MOST_REPEATED, MOST_COPIES * len(X))
+        if (weights % 1 != 0).any() or weights.sum() > most:
+            return None
+        index = np.repeat(index, weights.astype(np.int64))
+    if len(index) > MOST_REPEATED:
+        return None
+    digests = _digests(X, y)
+    if len(np.unique(digests)) == len(index):
+        return None
+    order: IntArray = index[np.argsort(digests[index], kind="stable")]
+    return order
+
+
+def _digests(X: FloatArray, y: NDArray[Any]) -> NDArray[np.uint64]:
+    """[n]; a number for each row with its target, equal for equal ones.
+
+    Those of different rows are equal with a probability of 2**-64 a pair; such rows would keep the
+    order of the table.
+    """
+    if y.dtype.kind not in "iufb":
+        y = np.unique(y.astype(str), return_inverse=True)[1]
+    digest = np.zeros(len(X), np.uint64)
+    for column in (*X.T, y):
+        cells = np.asarray(column, np.float64) + 0.0  # -0.0 and 0.0 are the same number
+        cells = np.where(np.isnan(cells), np.nan, cells)  # and so are all missing cells
+        digest = _mixed(digest ^ cells.view(np.uint64))
+    return digest
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of SplitMix64, by which every bit of a word changes every other."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

@@ -26,7 +26,7 @@ from ..tree.routing import exp_clamped
 from .cells import PRIOR_SHARE, highest
 from .data import CLASS_COUNTS, ROWS, UNIT
 from .groups import groups_by_column
-from .scores import all_right, move_without_tables
+from .scores import all_right, move_groups, score_of_sides
 
 NOT_ONE = -1
 """A set that is no candidate."""
@@ -99,9 +99,8 @@ def score_candidates(scan, present):
             of.weight[0] = score
         for k in range(present - backwards):
             at = present - 1 - k if backwards == 1 else k
-            for g in range(of.begin[at], of.stop[at]):
-                score += move_without_tables(scan, table, g, ROWS)
-            of.weight[k + 1 + backwards * present] = score
+            move_groups(scan, of.begin[at], of.stop[at], ROWS)
+            of.weight[k + 1 + backwards * present] = score_of_sides(scan, table, ROWS)
     return max(2 * present, 1)
 
 

@@ -17,7 +17,7 @@ from ..tree.routing import exp_clamped
 from .cells import PRIOR_SHARE, find_cell, highest, sum_of
 from .data import ROWS, UNIFORM, UNIT
 from .groups import groups_by_column
-from .scores import all_right, move_without_tables
+from .scores import all_right, move_groups, score_of_sides
 from .sweep import sweep_groups
 
 NO_CELL = -1
@@ -27,10 +27,9 @@ NO_CELL = -1
 def score_moved(scan, begin, end):
     """The score with the groups from ``begin`` to ``end`` on the left, as of hard splits."""
     table = scan.tables.by_rows
-    score = all_right(scan, table, ROWS)
-    for g in range(begin, end):
-        score += move_without_tables(scan, table, g, ROWS)
-    return score
+    all_right(scan, table, ROWS)
+    move_groups(scan, begin, end, ROWS)
+    return score_of_sides(scan, table, ROWS)
 
 
 @inlined

@@ -142,24 +142,59 @@ def move_without_tables(scan, table, g, parts):
 
 
 @kernel
-def all_right(scan, table, parts):
-    """Put all rows on the right, in so many parts; returns the score of that."""
+def move_groups(scan, begin, end, parts):
+    """Send the groups from ``begin`` to ``end`` from the right to the left, all parts of them.
+
+    Only the sums follow: what comes next asks ``score_of_sides``.
+    """
+    sides, groups = scan.sides, scan.groups
+    total, members, sums, place = sides.total, sides.members, sides.sums, groups.place
+    counted = scan.model.leaf == CLASS_COUNTS
+    for g in range(begin, end):
+        left, right = np.int64(place[g, 0]), np.int64(place[g, 1])
+        m, amount = np.int64(place[g, 2]), np.int64(place[g, 3]) * parts
+        total[0, left] += amount
+        total[0, right] -= amount
+        if counted:
+            members[0, left, m] += amount
+            members[0, right, m] -= amount
+        else:
+            for s in range(2):
+                sums[0, left, s] += groups.sums[g, s]
+                sums[0, right, s] -= groups.sums[g, s]
+
+
+@kernel
+def score_of_sides(scan, table, parts):
+    """The score of the leaves as their rows are now."""
     model, sides, sigma = scan.model, scan.sides, scan.tables.sigma[0]
     total, members, sums, scores = sides.total, sides.members, sides.sums, sides.score
     alpha, mass, counted = model.class_prior, model.class_mass, model.leaf == CLASS_COUNTS
     units = per_row(scan, parts)
     score = 0.0
     for leaf in range(sides.n_side[0] + sides.n_side[1]):
-        total[0, leaf] = total[1, leaf] * parts
         if counted:
             for m in range(members.shape[2]):
-                c = members[1, leaf, m] * parts
-                members[0, leaf, m] = c
-                score += class_score(alpha, table, m, c, units)
+                score += class_score(alpha, table, m, members[0, leaf, m], units)
             score += size_score(mass, table, total[0, leaf], units)
         else:
-            sums[0, leaf, 0] = sums[1, leaf, 0]
-            sums[0, leaf, 1] = sums[1, leaf, 1]
             scores[leaf] = leaf_score(model, total, sums, sigma, table, leaf, units)
             score += scores[leaf]
     return score
+
+
+@kernel
+def all_right(scan, table, parts):
+    """Put all rows on the right, in so many parts; returns the score of that."""
+    sides = scan.sides
+    total, members, sums = sides.total, sides.members, sides.sums
+    counted = scan.model.leaf == CLASS_COUNTS
+    for leaf in range(sides.n_side[0] + sides.n_side[1]):
+        total[0, leaf] = total[1, leaf] * parts
+        if counted:
+            for m in range(members.shape[2]):
+                members[0, leaf, m] = members[1, leaf, m] * parts
+        else:
+            sums[0, leaf, 0] = sums[1, leaf, 0]
+            sums[0, leaf, 1] = sums[1, leaf, 1]
+    return score_of_sides(scan, table, parts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..backend.jit import kernel
 from .data import CLASS_COUNTS, FIFTHS, LOGISTIC, OWN_VARIANCE, PIECE, ROWS, UNIT
-from .scores import all_right, move_without_tables
+from .scores import all_right, move_groups, move_without_tables, score_of_sides
 
 
 @kernel
@@ -37,10 +37,11 @@ def sweep_groups(scan, first, n_groups, h, hard, cells, missing_left):
     tabled = table.shape[1] > 1 and leaf != OWN_VARIANCE
     everywhere = scan.model.kind == UNIT
     score = all_right(scan, table, units)
+    if missing_left:
+        move_groups(scan, 0, first, units)
+        score = score_of_sides(scan, table, units)
     for j in range(units):
         pointer[j] = first
-        for g in range(first if missing_left else 0):
-            score += move_without_tables(scan, table, g, units)
     cell = np.uint64(cells)
     before = 0.0
     cut = 0.0
