@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 PRIOR_ROWS = 0.001
 """Rows that each chain is given beforehand: weights that the data leave open are even."""
+FEWEST = 25
+"""Draws of a chain for PSIS, which smooths the largest fifth of the weights, and wants five."""
 MOST_ROUNDS = 100_000
 CLOSE = 1e-10
 """Change of every weight at which it ends."""
@@ -46,7 +48,8 @@ def stacked(posterior: Posterior) -> Posterior:
     """
     if posterior.has_particles:
         raise ValueError("particles have weights of their own: only chains can be stacked")
-    posterior.data("stacked")
+    if posterior.data("stacked").weights is not None:
+        raise ValueError("stacked, like loo, does not support sample_weight yet")
     n_chains, n_draws = posterior.n_chains, posterior.n_draws
     chains = np.arange(n_chains * n_draws).reshape(n_chains, n_draws)
     elpd = np.stack([left_out(posterior.taken(chain)) for chain in chains], axis=1)
@@ -60,11 +63,12 @@ def left_out(chain: Posterior) -> FloatArray:
     Where importance weights have no tail to smooth, as those of a few draws or of draws that are
     all the same, they are taken as they are.
     """
-    try:
-        return chain.loo().elpd_i
-    except ValueError as error:
-        if "tail" not in str(error):  # ArviZ's
-            raise
+    if chain.n_draws >= FEWEST:
+        try:
+            return chain.loo().elpd_i
+        except ValueError as error:
+            if "tail" not in str(error):  # ArviZ's
+                raise
     data, classes = chain.data("stacked"), chain.preprocessing.classes
     y = data.y if classes is None else classes[data.y]
     log_like = chain.pointwise_log_likelihood(data.X, y, 0)[0]
