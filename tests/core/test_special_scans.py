@@ -108,7 +108,7 @@ def test_densities_of_categories_add_up(n_classes, rng):
             assert total == pytest.approx(1.0, rel=1e-9)
 
 
-@pytest.mark.parametrize("columns", [COLUMNS, [(0, True)]], ids=["all kinds", "missing cells"])
+@pytest.mark.parametrize("columns", [COLUMNS, [(0, True)]], ids=["all", "missing"])
 @pytest.mark.parametrize("h", [0.0, 0.1])
 @pytest.mark.parametrize("n_classes", [0, 3])
 def test_a_drawn_rule_has_the_density_it_was_drawn_with(n_classes, h, columns, rng):
