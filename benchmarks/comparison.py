@@ -3,8 +3,8 @@
 Tables of two classes, because BART of stochtree has no more, named before anything was measured:
 the two that ship with hamiltree, one of them with texts and both with missing cells, and four of
 ``calibration.py``. Random halves to learn from and to be judged on. Every model is at or
-near its defaults, as someone who tries it would have. hamiltree sees the tables as they are; for the
-others texts become columns of 0 and 1, and a missing number the median of its column.
+near its defaults, as someone who tries it would have. hamiltree sees the tables as they are; for
+the others texts become columns of 0 and 1, and a missing number the median of its column.
 
 ``HAMILTREE_BENCH_MODELS=hamiltree`` runs some models alone, separated by semicolons: EBM takes most
 of the time. ``HAMILTREE_BENCH_SPLITS`` says how many halves (5). A model that is not installed is
