@@ -58,7 +58,7 @@ def test_a_seed_left_to_others_stays(random_state):
 def test_another_run_is_refused_in_words():
     X, y = data_of("classification")
     model = BayesianTreeClassifier(**SHORT, warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match=r"which was another: y has other values\. To go"):
+    with pytest.raises(ValueError, match=r"which was another: y has other values\. To continue"):
         clone_of(model).fit(X, np.roll(y, 1))
     for other, message in (
         ({"beta_split": 1.5}, "beta_split was 2.0 and is 1.5.*set warm_start=False"),
