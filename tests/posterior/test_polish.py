@@ -92,16 +92,18 @@ def test_the_best_hard_tree_is_the_best_of_all(case, rng):
     np.testing.assert_allclose(tree.log_posterior, values[label_of(tree, toy.levels)], atol=1e-9)
 
 
+LEARNED = {"h_prior": (0.02, 1.0)}
+NOISE = {"sigma_prior": (1.5, 1.5)}  # as the reference has it
 SOFT = {
     "hard classes": (HMCDF(), 0.0),
     "soft counts": (HMCDF(likelihood="paper"), 0.05),
     "labels": (HMCDF(class_prior=2.0), 0.05),
-    "flat labels": (HMCDF(), 0.05),
-    "labels, learned h": (HMCDF(h_prior=(0.02, 1.0)), "learn"),
-    "hard numbers": (HMCDF(), 0.0),
-    "numbers": (HMCDF(), 0.05),
-    "numbers, learned h": (HMCDF(h_prior=(0.02, 1.0)), "learn"),
-    "numbers, h by feature": (HMCDF(h_prior=(0.02, 1.0), h_by_feature=True), "learn"),
+    "flat labels": (HMCDF(class_prior=1.0), 0.05),
+    "labels, learned h": (HMCDF(class_prior=1.0, **LEARNED), "learn"),
+    "hard numbers": (HMCDF(**NOISE), 0.0),
+    "numbers": (HMCDF(**NOISE), 0.05),
+    "numbers, learned h": (HMCDF(**NOISE, **LEARNED), "learn"),
+    "numbers, h by feature": (HMCDF(**NOISE, **LEARNED, h_by_feature=True), "learn"),
 }
 
 

@@ -68,10 +68,10 @@ def test_text_of_a_known_tree(seed):
     )
     assert tree.to_text().split("\n") == [
         "width <= 0.500  (h = 0.02)",
-        "  yes: ash 0.95 (0.81 to 1.00), beech 0.05; 9.0 rows",
+        "  yes: ash 0.95 (0.81 to 1.00), beech 0.05; 9 rows",
         "  no:  mass (kg) <= 850",
-        "    yes: beech 0.90 (0.64 to 1.00), ash 0.10; 4.0 rows",
-        "    no:  beech 0.50 (0.17 to 0.83), ash 0.50; 4.0 rows",
+        "    yes: beech 0.90 (0.64 to 1.00), ash 0.10; 4 rows",
+        "    no:  beech 0.50 (0.17 to 0.83), ash 0.50; 4 rows",
         "(h: a row goes to no with probability 1 / (1 + exp(-(x - threshold) / h)))",
     ]
     assert (tree.n_leaves, tree.depth) == (3, 2)

@@ -55,8 +55,8 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
     array([0])
     >>> model.predict_proba(X[:1]).shape, model.predict_interval(X[:1]).shape
     ((1, 3), (1, 3, 2))
-    >>> model.predict_log_proba(X[:1]).shape, model.h_
-    ((1, 3), array([0.01, 0.01, 0.01, 0.01]))
+    >>> model.predict_log_proba(X[:1]).shape, model.h_.shape
+    ((1, 3), (4,))
     >>> bool(model.single_tree_score(X, y) <= model.score(X, y) + 0.05)
     True
     """

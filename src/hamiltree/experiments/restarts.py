@@ -13,6 +13,7 @@ from ..core.soft.record import record_tree
 from ..core.tree.record import drain
 from ..datasets import Split
 from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
+from ..inputs.weights import sampled_order
 from ..methods import chosen
 from ..posterior import Posterior
 from ..posterior.draws import RunInfo, take
@@ -165,7 +166,10 @@ def watch_burn_in(posterior: Posterior, split: Split) -> Posterior:
     classes = preprocessing.classes
     target = preprocessing.y_to_model(split.y) if classes is None else split.y
     coded = target if classes is None else np.searchsorted(classes, target)
-    problem = run.Problem(preprocessing.to_unit(split.X), coded, posterior.n_classes)
+    rows = preprocessing.to_unit(split.X)
+    if (order := sampled_order(split.X, split.y, None)) is not None:
+        rows, coded = np.ascontiguousarray(rows[:, order]), coded[order]
+    problem = run.Problem(rows, coded, posterior.n_classes)
     sampler = run.build_sampler(problem, posterior.configuration, n_warmup, 1)
     (seed,) = np.random.SeedSequence(posterior.info.seed).spawn(1)
     chain: Any = sampler.start(np.random.Generator(np.random.PCG64(seed)))

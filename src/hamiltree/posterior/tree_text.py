@@ -79,7 +79,9 @@ def _levels_text(name: str, levels: list[str], others: list[str]) -> str:
 
 def leaf_text(scale: Preprocessing, leaf: dict[str, Any]) -> str:
     """A leaf of ``to_dict`` in words, the likeliest classes first."""
-    rows = "" if leaf["rows"] is None else f"; {leaf['rows']:.1f} rows"
+    rows = ""
+    if leaf["rows"] is not None:
+        rows = f"; {leaf['rows']:.1f}".removesuffix(".0") + " rows"
     if "mean" in leaf:
         return f"mean {mean_text(scale, leaf)}{rows}"
     order = np.argsort(leaf["probabilities"])[::-1]
