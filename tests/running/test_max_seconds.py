@@ -108,6 +108,21 @@ def test_an_end_in_the_warm_up_of_replicas_keeps_the_draws_before(clock, monkeyp
     assert posterior.predict_mean(X).shape == (len(X), 3)
 
 
+def test_replicas_that_would_not_be_done_in_time_are_not_added(monkeypatch):
+    monkeypatch.setattr(takeover, "MODES", 0.0)
+    monkeypatch.setattr(takeover, "JUDGED_DRAWS", 20)
+    monkeypatch.setattr(takeover, "FEWEST_WARMUP", 1)
+    X, y = data_of("classification")
+    in_time = BayesianTreeClassifier(n_draws=60, max_seconds=600, **SHORT).fit(X, y).posterior_
+    assert len(in_time.info.powers) >= takeover.FEWEST
+    monkeypatch.setattr(takeover, "COST", 1e9)
+    late = BayesianTreeClassifier(n_draws=60, max_seconds=600, **SHORT).fit(X, y).posterior_
+    assert (late.info.powers, late.info.n_warmup, late.n_draws) == ((), 60, 60)
+    assert late.info.why_replicas.endswith("but max_seconds leaves no time for their warm-up")
+    always = BayesianTreeClassifier(n_draws=60, **SHORT).fit(X, y).posterior_
+    assert always.info.powers == in_time.info.powers, "without a limit there is time"
+
+
 def test_it_ends_in_time():
     """By the real clock, within a block of each chain, with room for a busy machine."""
     data = make_cgm(400, random_state=0)

@@ -197,9 +197,14 @@ class Chains:
             return False
         draws, _ = collect(self._pieces, self.takeover.n_judged, self.h, self.kinds)
         replicas = self.takeover.decide(draws)
-        if replicas > 1:
-            self._take_over(replicas, self.done)
-        return replicas > 1
+        if replicas == 1:
+            return False
+        an_iteration = (time.perf_counter() - self.started) / self.done
+        if self.takeover.seconds_of(replicas, an_iteration) > self._stop.seconds_left:
+            self.takeover.reason += ", but max_seconds leaves no time for their warm-up"
+            return False
+        self._take_over(replicas, self.done)
+        return True
 
     def _take_over(self, replicas: int, at: int) -> None:
         """Each chain becomes the start of one with replicas."""

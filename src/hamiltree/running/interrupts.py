@@ -57,6 +57,11 @@ class Stop:
         """Whether the run is to end."""
         return self.signal is not None or time.perf_counter() >= self._end
 
+    @property
+    def seconds_left(self) -> float:
+        """Of the time of the run; infinite where it is not limited."""
+        return self._end - time.perf_counter()
+
     def look(self) -> None:
         """End the run, if it was asked to or its time is over."""
         if self.signal is not None:

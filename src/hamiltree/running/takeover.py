@@ -32,6 +32,8 @@ HOT_END = 0.25
 """Power that the replicas should reach; where they mix by themselves, the end is placed there."""
 FEWEST, MOST = 4, 16
 """Replicas."""
+COST = 0.6
+"""Of an iteration of a replica, in those of a chain without: hot trees are small."""
 
 
 class Takeover:
@@ -77,6 +79,10 @@ class Takeover:
             f"was {value}"
         )
         return replicas_for(draws.log_likelihood)
+
+    def seconds_of(self, replicas: int, an_iteration: float) -> float:
+        """That the warm-up of so many replicas takes, by the seconds of an iteration so far."""
+        return COST * replicas * self.n_warmup * an_iteration
 
     def start(self, replicas: int, at: int, chains: Sequence[Any]) -> list[TemperedChain]:
         """Chains with replicas, all of which begin at the tree that the chain before had."""

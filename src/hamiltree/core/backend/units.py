@@ -1,9 +1,11 @@
 """Kernels that are compiled ahead of the first call, side by side where there are two cores.
 
 A unit is a kernel with the types of its arguments. Which units a sampler needs, it says itself; the
-first time on a machine they are compiled and kept (``cache``), later they are loaded. A second
-process takes on half of them: it is started with the interpreter that runs us, works on the list
-from the other end, has a time limit, and what it leaves undone is done here.
+first time on a machine they are compiled and kept (``cache``), later they are loaded. Two other
+processes compile them: they are started with the interpreter that runs us, work on the list from
+both ends, have a time limit, and what they leave undone is done here. The process that asks loads
+them, as all later ones do: code that was compiled in the process itself gives draws that differ in
+their last digits, and a seed is to give the same draws always.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from .cache import CACHE, CAN_KEEP, remove_old_folders
 from .records import as_type
 
 TIME_LIMIT = 600.0
-"""Seconds that the second process may take."""
+"""Seconds that these processes may take."""
+FEWEST_TO_SHARE = 4
+"""Units for which it is worth starting two."""
 
 Say = Callable[[int, int, str], None]
 """Told (units done, units in all, what is compiled now)."""
@@ -88,18 +92,19 @@ def missing(kernels: Iterable[Any]) -> list[Unit]:
 
 
 def compile_units(units: Sequence[Unit], say: Say = lambda *_: None) -> float:
-    """Compile, with a second process if there is another core; returns the seconds it took."""
+    """Compile in other processes, one for each of two cores; returns the seconds it took."""
     begun = time.perf_counter()
     remove_old_folders()
     with tempfile.TemporaryDirectory(prefix="hamiltree-") as claims:
-        helper = _start_helper(units, claims)
-        done = _take(units, Path(claims), say)
-        if helper is not None:
-            _wait_for(helper, units, say)
-        for left in units:  # what the other process did is loaded when it is needed
-            if left.name not in done and not left.is_compiled:
-                say(_count(units), len(units), left.name)
-                left.prepare()
+        share = len(units) >= FEWEST_TO_SHARE and (os.cpu_count() or 1) > 1
+        orders = [list(units), list(reversed(units))][: 2 if share else 1]
+        for helper in [_start_helper(order, claims) for order in orders]:
+            if helper is not None:
+                _wait_for(helper, units, say)
+    for left in units:  # all of them, where nothing can be kept or no process can be started
+        if not (CAN_KEEP and left.is_compiled):
+            say(_count(units) if CAN_KEEP else 0, len(units), left.name)
+            left.prepare()
     return time.perf_counter() - begun
 
 
@@ -107,15 +112,11 @@ def _count(units: Sequence[Unit]) -> int:
     return sum(found.is_compiled for found in units)
 
 
-def _take(units: Sequence[Unit], claims: Path, say: Say) -> set[str]:
-    """Compile what nobody has claimed yet; the names of these."""
-    done = set()
-    for number, found in enumerate(units):
+def _take(units: Sequence[Unit], claims: Path) -> None:
+    """Compile what nobody has claimed yet."""
+    for found in units:
         if _claim(claims / found.name.replace(":", ".")):
-            say(_count(units) if CAN_KEEP else number, len(units), found.name)
             found.prepare()
-            done.add(found.name)
-    return done
 
 
 def _claim(path: Path) -> bool:
@@ -127,13 +128,12 @@ def _claim(path: Path) -> bool:
 
 
 def _start_helper(units: Sequence[Unit], claims: str) -> subprocess.Popen[str] | None:
-    """A second process, unless there is nothing to share or no interpreter to start."""
+    """A process that compiles, unless nothing could be kept or there is no interpreter to start."""
     frozen = getattr(sys, "frozen", False) or not sys.executable
-    if not CAN_KEEP or len(units) < 4 or (os.cpu_count() or 1) < 2 or frozen:
+    if not CAN_KEEP or frozen:
         return None
-    names = [found.name for found in reversed(units)]
     return subprocess.Popen(
-        [sys.executable, "-m", __name__, claims, *names],
+        [sys.executable, "-m", __name__, claims, *(found.name for found in units)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -155,18 +155,18 @@ def _wait_for(helper: subprocess.Popen[str], units: Sequence[Unit], say: Say) ->
     if helper.returncode != 0:
         last = (errors.strip().splitlines() or ["no message"])[-1]
         print(
-            f"hamiltree: the second compiling process failed ({last}); its part is compiled here",
+            f"hamiltree: a compiling process failed ({last}); its part is compiled here",
             file=sys.stderr,
         )
 
 
 def main(claims: str, names: Sequence[str]) -> None:
-    """What the second process does."""
+    """What such a process does."""
     units = []
     for name in names:
         module, thing = name.split(":")
         units.append(unit_of(getattr(importlib.import_module(module), thing)))
-    _take(units, Path(claims), lambda *_: None)
+    _take(units, Path(claims))
 
 
 if __name__ == "__main__":
