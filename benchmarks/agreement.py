@@ -87,7 +87,7 @@ def points_of(split: Split) -> np.ndarray:
 
 
 def measure(
-    split: Split, settings: Configuration[Any], seconds: float, *, standardize: bool
+    split: Split, configuration: Configuration[Any], seconds: float, *, standardize: bool
 ) -> Outcome | str:
     """Run ten chains for so long; what they made, or why nothing."""
     classes = None if is_regression(split.name) else np.unique(split.y)
@@ -99,16 +99,16 @@ def measure(
     problem = Problem(scale.to_unit(split.X), coded, 0 if classes is None else len(classes))
     lengths = {"n_chains": N_CHAINS, "n_jobs": N_THREADS}
     spent, adapting = 0.0, 0
-    if settings.method.name != "cgm":
-        pilot = Chains(problem, settings, **lengths, n_warmup=MAX_ADAPTING, seed=0)
+    if configuration.method.name != "cgm":
+        pilot = Chains(problem, configuration, **lengths, n_warmup=MAX_ADAPTING, seed=0)
         spent = _advance_for(pilot, PILOT * seconds)
         expected = int(pilot.done * ADAPTING * seconds / spent)
         adapting = min(max(expected, MIN_ADAPTING), MAX_ADAPTING)
-    chains = Chains(problem, settings, **lengths, n_warmup=adapting, seed=1)
+    chains = Chains(problem, configuration, **lengths, n_warmup=adapting, seed=1)
     spent += _advance_for(chains, seconds - spent)
     if chains.n_draws == 0:
         return f"still adapting after {spent:.0f} s"
-    posterior = Posterior(*chains.collect("n_draws"), scale, settings)
+    posterior = Posterior(*chains.collect("n_draws"), scale, configuration)
     posterior = posterior.monitored_at(points_of(split), n_jobs=N_THREADS)
     said = posterior.diagnose().sentence
     return outcome(posterior.log_likelihood, posterior.n_leaves, posterior.monitor, spent, said)

@@ -53,15 +53,15 @@ def share_of_a_run(folder: Path) -> tuple[float, Timed, int]:
     rng = np.random.default_rng(0)
     columns = rng.random((5, 500))
     y = (columns[0] > 0.5).astype(np.int64) + (columns[1] > 0.7)
-    problem, settings = Problem(columns, y, 3), HMCDF().configured()
+    problem, configuration = Problem(columns, y, 3), HMCDF().configured()
     lengths = {"n_chains": 4, "n_warmup": 500, "n_jobs": 2, "seed": 1, "progress": False}
     pilot = 500
-    sample(problem, settings, **lengths, n_draws=1)  # compiled code is loaded
-    _, info = sample(problem, settings, **lengths, n_draws=pilot)
+    sample(problem, configuration, **lengths, n_draws=1)  # compiled code is loaded
+    _, info = sample(problem, configuration, **lengths, n_draws=pilot)
     n_draws = int(RUN_SECONDS / info.seconds * (pilot + 500))
     kept = Timed(folder / "run.nc", DEFAULT_SECONDS)
     begun = time.perf_counter()
-    sample(problem, settings, **lengths, n_draws=n_draws, checkpoints=kept)
+    sample(problem, configuration, **lengths, n_draws=n_draws, checkpoints=kept)
     took = time.perf_counter() - begun
     return kept.spent / (took - kept.spent), kept, n_draws
 

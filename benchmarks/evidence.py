@@ -115,8 +115,15 @@ def toy_evidence(name: str, method: str, values: dict[str, Any]) -> RunInfo:
         **values,
     }
     problem = Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
-    settings = configured(method, **usable(method, options))
+    configuration = configured(method, **usable(method, options))
     _, info = sample(
-        problem, settings, n_chains=4, n_warmup=500, n_draws=4_000, n_jobs=2, seed=0, progress=False
+        problem,
+        configuration,
+        n_chains=4,
+        n_warmup=500,
+        n_draws=4_000,
+        n_jobs=2,
+        seed=0,
+        progress=False,
     )
     return info

@@ -52,8 +52,8 @@ def samplers(
     first, second = h_init or (None, None)
     chosen = dict(zip(OURS, (df, dfi, hard), strict=True))
     paper = (with_fields(df, h_init=first), with_fields(dfi, h_init=second), hard)
-    for name, settings in zip(OURS, paper, strict=True):
-        chosen[name + PRIOR] = with_fields(settings, moves="prior")
+    for name, configuration in zip(OURS, paper, strict=True):
+        chosen[name + PRIOR] = with_fields(configuration, moves="prior")
     classic = CGM(moves="prior", variance="common", proposals=25)
     chosen[CLASSIC] = classic.configured(
         alpha_split=hard.alpha_split, beta_split=hard.beta_split, max_leaves=hard.max_leaves
@@ -61,9 +61,9 @@ def samplers(
     return chosen
 
 
-def with_fields(settings: Configuration[Any], **fields: Any) -> Configuration[Any]:
+def with_fields(configuration: Configuration[Any], **fields: Any) -> Configuration[Any]:
     """The same with other fields of the method."""
-    return replace(settings, method=settings.method.set_params(**fields))
+    return replace(configuration, method=configuration.method.set_params(**fields))
 
 
 def paper_samplers(name: str) -> Samplers:
@@ -94,12 +94,12 @@ def compare(
     ``longer``: seconds of samplers that have more than the others.
     """
     found: dict[str, Outcome | str] = {}
-    for name, settings in chosen.items():
+    for name, configuration in chosen.items():
         with report.console.status(f"{split.name}: {name}"):
             given = longer.get(name, seconds)
-            found[name] = measure(split, settings, given, standardize=standardize)
+            found[name] = measure(split, configuration, given, standardize=standardize)
     with report.console.status(f"{split.name}: {ONE_TREE}"):
-        prior = settings.alpha_split, settings.beta_split
+        prior = configuration.alpha_split, configuration.beta_split
         found[ONE_TREE] = one_tree_outcome(split, prior, seconds)
     n, p = split.X.shape
     kind = "regression" if is_regression(split.name) else f"{len(np.unique(split.y))} classes"

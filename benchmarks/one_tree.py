@@ -52,8 +52,8 @@ def _chain(
     points = points_of(split)
     begun = time.perf_counter()
     _sample(split, points, prior, seed, burn_in=0, kept=PILOT, every=1)
-    an_iteration = (time.perf_counter() - begun) / PILOT
-    n = max(PILOT, int((seconds - (time.perf_counter() - begun)) / an_iteration))
+    seconds_per_iteration = (time.perf_counter() - begun) / PILOT
+    n = max(PILOT, int((seconds - (time.perf_counter() - begun)) / seconds_per_iteration))
     burn_in = int(THROWN_AWAY * n)
     every = max(1, -(-(n - burn_in) // MAX_KEPT))
     kept = (n - burn_in) // every

@@ -59,11 +59,11 @@ def ours(method: str, X: np.ndarray, y: np.ndarray, classes: bool) -> Callable[[
     """A function that runs n kept draws and returns the number of proposals made."""
     problem = make_problem(X, y, classes)
     chosen = CGM(moves="prior", proposals=THINNING) if method == "cgm" else WU()
-    settings = chosen.configured()
+    configuration = chosen.configured()
 
     def measure(n: int) -> int:
         lengths = {"n_chains": 1, "n_warmup": 0, "n_draws": n, "n_jobs": 1}
-        _, info = chains.sample(problem, settings, **lengths, seed=n, progress=False)
+        _, info = chains.sample(problem, configuration, **lengths, seed=n, progress=False)
         moves = info.acceptance["sampling"]
         return sum(int(counts[1].sum()) for move, counts in moves.items() if move != "iteration")
 

@@ -176,8 +176,7 @@ def measure_draws(task: dict[str, Any]) -> dict[str, float]:
     from hamiltree.core.tree.record import SCALARS, Piece
     from hamiltree.inputs.preprocess import learn
     from hamiltree.methods import HMCDF
-    from hamiltree.posterior.draws import RunInfo
-    from hamiltree.running.collect import collect
+    from hamiltree.posterior.draws import RunInfo, collect
 
     rng = np.random.default_rng(0)
     trees, chains, classes = task["draws"], task["chains"], task["classes"]

@@ -21,6 +21,7 @@ from hamiltree.core.scan.scores import fill_known_tables
 from hamiltree.core.tree.kinds import MISSING, Kinds, make_kinds
 from hamiltree.core.tree.nodes import empty_tree
 from hamiltree.methods import HMCDF
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 
 from .markdown import Claim, Report, table
@@ -47,8 +48,8 @@ class Scans:
 
     def __init__(self, columns: np.ndarray, y: np.ndarray, kinds: Kinds | None, h: float) -> None:
         n_classes = 2 if y.dtype.kind == "i" else 0
-        settings = HMCDF().configured(regression=not n_classes, h=h)
-        chain = RJHMC.build(columns, y, n_classes, settings, 0, kinds=kinds).start(
+        configuration = HMCDF().configured(regression=not n_classes, h=h)
+        chain = RJHMC.build(Problem(columns, y, n_classes, kinds=kinds), configuration, 0).start(
             np.random.default_rng(0)
         )
         self.proposals, self.tree = chain.state.proposals, empty_tree(8, 0)

@@ -36,11 +36,11 @@ def run(console: Console) -> list[Claim]:
             except MissingDataError as error:
                 report.add(f"{data}: skipped, {error}")
                 continue
-            settings = paper_samplers(data)[name]
+            configuration = paper_samplers(data)[name]
             speeds = {}
             for depth in DEPTHS:
                 with console.status(f"{data}: {name}, depth {depth}"):
-                    given = with_fields(settings, max_nuts_depth=depth)
+                    given = with_fields(configuration, max_nuts_depth=depth)
                     found = measure(split, given, SECONDS, standardize=False)
                 speeds[depth] = found.speed[-1] if isinstance(found, Outcome) else 0.0
             rows.append((data, *(f"{speed:,.1f}" for speed in speeds.values())))

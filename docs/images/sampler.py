@@ -19,6 +19,7 @@ from hamiltree.core.scan.rows import NEW_LEAF
 from hamiltree.datasets import make_cgm
 from hamiltree.methods import HMCDF
 from hamiltree.plots.style import FAINT, INK, MUTED, clean, colour
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC, RJHMCChain
 
 
@@ -174,7 +175,7 @@ def draw_scan() -> None:
     low, high = X.min(axis=0), X.max(axis=0)
     columns = np.ascontiguousarray(((X - low) / (high - low)).T)
     column, h = 2, 0.02  # petal length
-    sampler = RJHMC.build(columns, y, 3, HMCDF().configured(h=h), 0)
+    sampler = RJHMC.build(Problem(columns, y, 3), HMCDF().configured(h=h), 0)
     state = RJHMCChain(sampler, np.random.default_rng(0)).state
     proposals, tree = state.proposals, state.tree
     tree.n_nodes[0], tree.size[0], tree.feature[0] = 1, 1, column

@@ -47,6 +47,7 @@ from hamiltree.core.tree.nodes import copy_tree, empty_tree
 from hamiltree.core.tree.priors import log_rule, make_tree_prior
 from hamiltree.posterior.draws import special_arrays
 from hamiltree.samplers import hard
+from hamiltree.samplers.common import Problem
 
 from ..reference.special import IS_MISSING, bits, psi_of, rules_of, subsets
 from ..support.configuring import configured
@@ -234,11 +235,10 @@ def test_predictions(rng):
 def test_rows_of_hard_trees_go_where_rules_send_them(rng):
     """CGM's partition of the rows, and what scans take for it."""
     X = random_rows(rng, 40)
-    settings = configured("cgm", rule_prior="uniform01")
+    configuration = configured("cgm", rule_prior="uniform01")
     kinds = kinds_of()
-    model = hard.make_model(
-        as_columns(X), rng.integers(0, 2, 40), 2, settings, pinball=False, kinds=kinds
-    )
+    problem = Problem(as_columns(X), rng.integers(0, 2, 40), 2, kinds=kinds)
+    model = hard.make_model(problem, configuration, pinball=False)
     scan = make_scan_data(as_columns(X), np.arange(40), np.zeros(40), np.zeros(0), kinds=kinds)
     prior, state = prior_of(tau=(1.0, 1.0)), hard.make_state(model)
     for _ in range(12):
@@ -270,10 +270,8 @@ def test_rule_priors_of_hard_trees_add_up(kind, rng):
     X[:, 0] = np.where(np.isnan(X[:, 0]), np.nan, X[:, 0].round(1))
     method = "wu" if kind == "wu" else "cgm"
     options = {} if kind == "wu" else {"rule_prior": kind}
-    model = hard.make_model(
-        as_columns(X), rng.integers(0, 2, 12), 2, configured(method, **options),
-        pinball=kind == "wu", kinds=kinds_of(columns),
-    )  # fmt: skip
+    problem = Problem(as_columns(X), rng.integers(0, 2, 12), 2, kinds=kinds_of(columns))
+    model = hard.make_model(problem, configured(method, **options), pinball=kind == "wu")
     state = hard.make_state(model)
     grid = (np.arange(2000) + 0.5) / 2000
     tree = empty_tree(2, 0)

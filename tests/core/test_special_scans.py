@@ -14,6 +14,7 @@ from hamiltree.core.scan.rows import NEW_LEAF
 from hamiltree.core.scan.scores import fill_known_tables
 from hamiltree.core.tree.nodes import copy_tree, empty_tree, right_child
 from hamiltree.core.tree.priors import log_rule
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 
 from ..reference.special import bits, rules_of, subsets
@@ -43,10 +44,11 @@ class Bench:
         if absent is not None:
             self.X[self.X[:, 0] == absent, 0] = 0
         y = rng.integers(0, 3, n) if n_classes else rng.normal(size=n)
-        settings = configured("hmc-df", h=h, tau_prior=TAU, likelihood_power=0.7, max_leaves=12)
-        sampler = RJHMC.build(
-            as_columns(self.X), y, n_classes, settings, 0, kinds=kinds_of(columns)
+        configuration = configured(
+            "hmc-df", h=h, tau_prior=TAU, likelihood_power=0.7, max_leaves=12
         )
+        problem = Problem(as_columns(self.X), y, n_classes, kinds=kinds_of(columns))
+        sampler = RJHMC.build(problem, configuration, 0)
         self.chain = sampler.start(rng)
         self.proposals = self.chain.state.proposals
         self.prior = self.chain.state.model.prior

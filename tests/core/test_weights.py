@@ -40,6 +40,7 @@ from hamiltree.core.soft.target import (
 from hamiltree.core.tree.nodes import right_child
 from hamiltree.core.tree.record import make_block
 from hamiltree.core.tree.routing import BLOCK
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.hard import make_model, make_state
 from hamiltree.samplers.smc import SMC
 
@@ -231,7 +232,7 @@ def test_units_of_weights():
     np.testing.assert_allclose(
         np.cumsum(found["weight"]), np.cumsum(broken), atol=0.51 / found["units"]
     )
-    assert found["n_units"] == scan_columns.UNITS_A_ROW * 50
+    assert found["n_units"] == scan_columns.UNITS_PER_ROW * 50
     huge = scan_columns.amounts_of(rows, np.full(50, 1e6))
     assert huge["n_units"] <= scan_columns.TABLE_ROWS
 
@@ -259,8 +260,8 @@ def test_hard_trees(n_classes, variance, rng, seed):
     found = []
     for columns, y, weights in tables(rng, n_classes):
         options = {} if n_classes else {"variance": variance}
-        settings = configured("cgm", rule_prior="uniform01", min_leaves=4, **options)
-        model = make_model(columns, y, n_classes, settings, pinball=False, weights=weights)
+        configuration = configured("cgm", rule_prior="uniform01", min_leaves=4, **options)
+        model = make_model(Problem(columns, y, n_classes, weights), configuration, pinball=False)
         state, generator = make_state(model), np.random.default_rng(seed)
         assert start_tree(model, state, generator)
         block = make_block(256, 0, n_values(model.leaf))
@@ -277,12 +278,12 @@ def test_hard_trees(n_classes, variance, rng, seed):
 @pytest.mark.parametrize("n_classes", [0, 3])
 def test_particles(n_classes, broken, rng):
     """Marginal likelihoods of nodes and scores of gaps; ``broken``: weights that are not whole."""
-    settings = configured("smc", min_size=3)
+    configuration = configured("smc", min_size=3)
     found = []
     for columns, y, weights in tables(rng, n_classes):
         if broken and weights is not None:
             weights = weights + 1e-12  # not looked up any more
-        table = SMC.build(columns, y, n_classes, settings, 1, weights=weights).plan.table
+        table = SMC.build(Problem(columns, y, n_classes, weights), configuration, 1).plan.table
         assert (table.terms.shape[1] == 0) == (broken and weights is not None)
         pool, work = make_pool(table, 64, 64 * len(y), True), make_scratch(table)
         add_root(table, pool)
@@ -300,10 +301,11 @@ def test_particles(n_classes, broken, rng):
 
 def test_the_smallest_node_that_splits_is_counted_by_weight(rng):
     """Two rows of weight 2 are more than three rows."""
-    settings = configured("smc", min_size=3)
+    configuration = configured("smc", min_size=3)
     columns = np.array([[0.2, 0.9]])
     for weights, can_split in ((None, False), (np.array([2.0, 2.0]), True)):
-        table = SMC.build(columns, np.array([0, 1]), 2, settings, 1, weights=weights).plan.table
+        problem = Problem(columns, np.array([0, 1]), 2, weights)
+        table = SMC.build(problem, configuration, 1).plan.table
         pool = make_pool(table, 8, 64, False)
         add_root(table, pool)
         assert (pool.varying[0] > 0) == can_split

@@ -179,9 +179,9 @@ def test_clone_pickle_and_preset(estimator):
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
     assert clone(model).get_params() == model.get_params()
-    settings = model.posterior_.configuration
-    assert (settings.h, settings.method.move_probs) == (0.05, (0.3, 0.3, 0.4))
-    assert type(settings.h) is float
+    configuration = model.posterior_.configuration
+    assert (configuration.h, configuration.method.move_probs) == (0.05, (0.3, 0.3, 0.4))
+    assert type(configuration.h) is float
 
 
 def test_grid_search_and_pipeline():
@@ -361,9 +361,9 @@ def test_priors_reach_the_sampler():
     method = HMCDF(feature_prior=[1.0, 5.0, 3.0], class_prior=np.array([1.0, 2.0]))
     with pytest.warns(UserWarning, match="constant"):
         model = BayesianTreeClassifier(**SHORT, method=method).fit(X, y)
-    settings = model.posterior_.configuration.method
-    assert settings.feature_prior == (1.0, 3.0)  # the constant column is not the model's
-    assert settings.class_prior == (1.0, 2.0)
+    method = model.posterior_.configuration.method
+    assert method.feature_prior == (1.0, 3.0)  # the constant column is not the model's
+    assert method.class_prior == (1.0, 2.0)
 
 
 # ---------------------------------------------------------------------- documentation

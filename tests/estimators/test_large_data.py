@@ -14,6 +14,7 @@ from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor, Posterior
 from hamiltree.core.predict import most_likely_leaf
 from hamiltree.core.soft.data import inputs_of, make_data
 from hamiltree.inputs.preprocess import ROWS_PER_BLOCK, learn
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 
 from ..support.configuring import configured
@@ -96,8 +97,8 @@ def test_large_data_bound_the_gradients_of_a_step(rng):
     y = np.zeros(100_000)
     by_rows = ((1_000, None, 10), (40_000, None, 3), (100_000, None, 2), (100_000, 8, 8))
     for n, given, expected in by_rows:
-        settings = configured(max_nuts_depth=given, moves="prior")
-        sampler = RJHMC.build(rng.random((1, n)), y[:n], 0, settings, 0)
+        configuration = configured(max_nuts_depth=given, moves="prior")
+        sampler = RJHMC.build(Problem(rng.random((1, n)), y[:n], 0), configuration, 0)
         assert sampler.max_nuts_depth == expected
 
 

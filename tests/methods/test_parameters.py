@@ -312,8 +312,7 @@ class FewProposals(Method):
             beta_split=configuration.beta_split,
             max_leaves=configuration.max_leaves,
         )
-        columns = np.asarray(problem.columns, np.float64)
-        return build_cgm(columns, problem.y, problem.n_classes, cgm, n_warmup)
+        return build_cgm(problem, cgm, n_warmup)
 
 
 def test_a_method_of_ones_own_runs_saves_and_loads(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ from hamiltree.running.run import Problem, sample
 from hamiltree.samplers import smc
 
 from ..reference.enumerate_smc import TINY, TinyProblem, grid_problem
-from ..statistical.smc_battery import PROPOSALS, RESAMPLINGS, Z_LIMIT, run_islands, settings_of
+from ..statistical.smc_battery import PROPOSALS, RESAMPLINGS, Z_LIMIT, configuration_of, run_islands
 from ..support.configuring import configured
 
 
@@ -102,16 +102,18 @@ def assert_same(one, other) -> None:
 @pytest.mark.parametrize("proposal", PROPOSALS)
 def test_threads_blocks_and_memory_do_not_change_the_particles(proposal, monkeypatch, rng):
     problem = larger_problem(rng)
-    settings = configured(method="smc", split_proposal=proposal, beta_split=0.5, ess_threshold=0.5)
+    configuration = configured(
+        method="smc", split_proposal=proposal, beta_split=0.5, ess_threshold=0.5
+    )
     lengths = {"n_chains": 3, "n_warmup": 0, "n_draws": 60, "progress": False, "seed": 7}
-    plain, _ = sample(problem, settings, **lengths, n_jobs=1)
-    threads, _ = sample(problem, settings, **lengths, n_jobs=3)
+    plain, _ = sample(problem, configuration, **lengths, n_jobs=1)
+    threads, _ = sample(problem, configuration, **lengths, n_jobs=3)
     assert_same(plain, threads)
     monkeypatch.setattr(chains, "BLOCK_SECONDS", 1e-6)
     monkeypatch.setattr(smc, "FIRST_NODES", 3)
     monkeypatch.setattr(smc, "FIRST_ROWS", 2)
     monkeypatch.setattr(smc, "FIRST_WIDTH", 1)
-    cramped, _ = sample(problem, settings, **lengths, n_jobs=2)
+    cramped, _ = sample(problem, configuration, **lengths, n_jobs=2)
     assert_same(plain, cramped)
 
 
@@ -119,8 +121,8 @@ def test_threads_blocks_and_memory_do_not_change_the_particles(proposal, monkeyp
 def test_nodes_can_be_dropped_after_any_decision(proposal, seed, rng):
     problem = grid_problem(rng, 2)
     sampler = smc.SMC.build(
-        np.ascontiguousarray(problem.X.T), problem.y, 2,
-        settings_of(problem, split_proposal=proposal, ess_threshold=0.5), 200,
+        Problem(np.ascontiguousarray(problem.X.T), problem.y, 2),
+        configuration_of(problem, split_proposal=proposal, ess_threshold=0.5), 200,
     )  # fmt: skip
     plain, tidy = (sampler.start(np.random.default_rng(seed)) for _ in range(2))
     while not plain.finished:
@@ -134,8 +136,8 @@ def test_nodes_can_be_dropped_after_any_decision(proposal, seed, rng):
 
 def test_shared_children_are_the_right_ones(rng):
     columns = rng.random((60, 100))
-    settings = configured(method="smc", min_size=1)
-    chain = smc.SMC.build(columns, np.zeros(100, np.int64), 1, settings, 1).start(rng)
+    configuration = configured(method="smc", min_size=1)
+    chain = smc.SMC.build(Problem(columns, np.zeros(100, np.int64), 1), configuration, 1).start(rng)
     table = chain.plan.table
     pool = make_pool(table, 1 + 2 * 60 * 99, 100 * (1 + 60 * 99), optimal=False)
     pool = pool._replace(slot=np.full(8192, NOWHERE))  # so full that most pairs are misplaced
@@ -273,7 +275,7 @@ def test_the_papers_preset_is_the_papers():
     model = BayesianTreeClassifier(
         method=SMC.paper(class_mass=0.3), n_chains=5, n_draws=40, random_state=0
     ).fit(X, y)
-    settings, method = model.posterior_.configuration, model.posterior_.configuration.method
+    configuration, method = model.posterior_.configuration, model.posterior_.configuration.method
     assert (method.split_proposal, method.resampling) == ("prior", "multinomial")
-    assert (settings.alpha_split, settings.beta_split, method.min_size) == (0.95, 0.5, 1)
+    assert (configuration.alpha_split, configuration.beta_split, method.min_size) == (0.95, 0.5, 1)
     assert method.class_concentration(2) == (0.15, 0.15)

@@ -229,7 +229,7 @@ MUTANTS = [
     ),
     Mutant(
         "SMC, islands weighted by their evidence",
-        "running/collect.py",
+        "posterior/draws.py",
         "collect",
         'weight = np.exp(scalar["log_weight"] - scalar["log_weight"].max())',
         """

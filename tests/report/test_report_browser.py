@@ -69,8 +69,8 @@ def own_sds(posterior: Posterior) -> Posterior:
     leaf = posterior.draws.leaf
     sds = np.random.default_rng(1).uniform(0.1, 0.6, size=leaf.shape)
     draws = replace(posterior.draws, leaf=np.hstack([leaf, sds]))
-    settings = changed(posterior.configuration, method="cgm")
-    return Posterior(draws, posterior.info, posterior.preprocessing, settings)
+    configuration = changed(posterior.configuration, method="cgm")
+    return Posterior(draws, posterior.info, posterior.preprocessing, configuration)
 
 
 def weighted(posterior: Posterior) -> Posterior:

@@ -9,6 +9,7 @@ import types
 import pytest
 
 from hamiltree.running import progress
+from hamiltree.utils import notebook as bars
 
 
 class Handle:
@@ -37,7 +38,7 @@ def notebook(monkeypatch):
     parts.HTML, parts.display = str, display
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", parts)
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    monkeypatch.setattr(bars, "SECONDS", 0.0)
     return handles
 
 
@@ -68,7 +69,7 @@ def test_threads_report_together(notebook):
 
 
 def test_updates_are_rare(notebook, monkeypatch):
-    monkeypatch.setattr(progress, "SECONDS", 60.0)
+    monkeypatch.setattr(bars, "SECONDS", 60.0)
     with progress.progress_bar(None, unit="iterations") as report:
         for _ in range(50):
             report(1, 50)
@@ -97,8 +98,8 @@ def test_ipython_in_a_terminal_is_no_notebook(monkeypatch):
     ipython = types.ModuleType("IPython")
     ipython.get_ipython = lambda: types.SimpleNamespace()
     monkeypatch.setitem(sys.modules, "IPython", ipython)
-    assert not progress.in_notebook()
+    assert not bars.in_notebook()
     ipython.get_ipython = lambda: None
-    assert not progress.in_notebook()
+    assert not bars.in_notebook()
     monkeypatch.delitem(sys.modules, "IPython")
-    assert not progress.in_notebook()
+    assert not bars.in_notebook()

@@ -23,7 +23,7 @@ from ..reference.model import TOYS, Prior, from_flat, log_posterior
 from ..statistical.battery import CONFIGURATIONS
 from ..support.configuring import changed, configured
 
-SETTINGS = configured(h=0.1, max_leaves=6, class_prior=Prior().classes, sigma_prior=Prior().sigma)
+BASE = configured(h=0.1, max_leaves=6, class_prior=Prior().classes, sigma_prior=Prior().sigma)
 
 
 def problem(name: str = "three-classes") -> Problem:
@@ -42,22 +42,20 @@ def same(a, b) -> bool:
 
 @pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi"])
 def test_same_seed_same_draws_whatever_the_threads(method, seed):
-    settings = changed(SETTINGS, method=method)
+    chosen = changed(BASE, method=method)
     results = [
-        sample(problem(), settings, n_chains=3, n_warmup=60, n_draws=40, n_jobs=n_jobs, seed=seed)[
-            0
-        ]
+        sample(problem(), chosen, n_chains=3, n_warmup=60, n_draws=40, n_jobs=n_jobs, seed=seed)[0]
         for n_jobs in (1, 2, 3)
     ]
     assert same(results[0], results[1])
     assert same(results[0], results[2])
-    other, _ = sample(problem(), settings, n_chains=3, n_warmup=60, n_draws=40, seed=seed + 1)
+    other, _ = sample(problem(), chosen, n_chains=3, n_warmup=60, n_draws=40, seed=seed + 1)
     assert not same(results[0], other)
 
 
 def test_chains_differ_and_more_chains_keep_the_first(seed):
-    two, _ = sample(problem(), SETTINGS, n_chains=2, n_warmup=50, n_draws=30, seed=seed)
-    three, _ = sample(problem(), SETTINGS, n_chains=3, n_warmup=50, n_draws=30, seed=seed)
+    two, _ = sample(problem(), BASE, n_chains=2, n_warmup=50, n_draws=30, seed=seed)
+    three, _ = sample(problem(), BASE, n_chains=3, n_warmup=50, n_draws=30, seed=seed)
     assert not np.array_equal(two.log_posterior[0], two.log_posterior[1])
     np.testing.assert_array_equal(two.log_posterior, three.log_posterior[:2])
 
@@ -67,10 +65,10 @@ def test_chains_differ_and_more_chains_keep_the_first(seed):
 def test_blocks_do_not_change_the_draws(name, configuration, seed):
     """One go, single steps across the end of warm-up, and a block that fills up: the same bits."""
     data = problem(name)
-    settings = changed(SETTINGS, h_init=0.3, **CONFIGURATIONS[configuration])
+    chosen = changed(BASE, h_init=0.3, **CONFIGURATIONS[configuration])
 
     def chain():
-        sampler = RJHMC.build(data.columns, data.y, data.n_classes, settings, 40)
+        sampler = RJHMC.build(data, chosen, 40)
         return sampler.start(np.random.default_rng(seed))
 
     def scalars(pieces):
@@ -81,7 +79,7 @@ def test_blocks_do_not_change_the_draws(name, configuration, seed):
     pieces = [piece for n in [39, 1, 1, *[3] * 19, 2] for piece in stepwise.advance(n)]
     np.testing.assert_array_equal(whole, scalars(pieces))
     cramped = chain()
-    small = make_block(settings.max_leaves, 0, cramped.block.leaf.shape[1])
+    small = make_block(chosen.max_leaves, 0, cramped.block.leaf.shape[1])
     cramped.block = small._replace(leaf=small.leaf[:20].copy())
     np.testing.assert_array_equal(whole, scalars(cramped.advance(100)))
 
@@ -94,9 +92,9 @@ def test_recorded_densities_are_those_of_the_recorded_trees(name, leaf_means, h,
     """log posterior on the constrained scale, every constant, means integrated out if collapsed."""
     toy = TOYS[name]()
     # of the paper's likelihood: the other one has leaf probabilities, which are not recorded
-    settings = changed(SETTINGS, method=method, h=h, leaf_means=leaf_means, likelihood="paper")
-    draws, _ = sample(problem(name), settings, n_chains=2, n_warmup=50, n_draws=50, seed=seed)
-    prior = Prior(alpha_split=settings.alpha_split, beta_split=settings.beta_split, max_leaves=6)
+    chosen = changed(BASE, method=method, h=h, leaf_means=leaf_means, likelihood="paper")
+    draws, _ = sample(problem(name), chosen, n_chains=2, n_warmup=50, n_draws=50, seed=seed)
+    prior = Prior(alpha_split=chosen.alpha_split, beta_split=chosen.beta_split, max_leaves=6)
     for t in range(0, 100, 7):
         a, b = draws.node_offset[t], draws.node_offset[t + 1]
         split = slice((a - t) // 2, (b - t - 1) // 2)
@@ -121,9 +119,9 @@ def test_recorded_densities_are_those_of_the_recorded_trees(name, leaf_means, h,
 
 
 def test_statistics_and_tallies(seed):
-    settings = changed(SETTINGS, moves="prior")
+    chosen = changed(BASE, moves="prior")
     draws, info = sample(
-        problem("regression"), settings, n_chains=2, n_warmup=100, n_draws=80, seed=seed
+        problem("regression"), chosen, n_chains=2, n_warmup=100, n_draws=80, seed=seed
     )
     assert set(info.stats) == {"divergent", "nuts_depth", "step_size", "accept_stat", "n_gradients"}
     for value in info.stats.values():
@@ -161,14 +159,14 @@ def ctrl_c_soon(monkeypatch):
 def test_interrupt_keeps_the_draws(seed, ctrl_c_soon, monkeypatch):
     started = time.perf_counter()
     draws, info = sample(
-        problem(), SETTINGS, n_chains=2, n_warmup=50, n_draws=2_000_000, n_jobs=2, seed=seed
+        problem(), BASE, n_chains=2, n_warmup=50, n_draws=2_000_000, n_jobs=2, seed=seed
     )
     assert time.perf_counter() - started < 20
     assert info.stopped == "interrupted"
     assert 0 < draws.n_draws < 2_000_000
     monkeypatch.undo()
     again, _ = sample(
-        problem(), SETTINGS, n_chains=2, n_warmup=50, n_draws=min(draws.n_draws, 200), seed=seed
+        problem(), BASE, n_chains=2, n_warmup=50, n_draws=min(draws.n_draws, 200), seed=seed
     )
     n = again.n_draws
     np.testing.assert_array_equal(draws.log_posterior[:, :n], again.log_posterior)
@@ -177,7 +175,7 @@ def test_interrupt_keeps_the_draws(seed, ctrl_c_soon, monkeypatch):
 @pytest.mark.usefixtures("ctrl_c_soon")
 def test_interrupt_in_warm_up_says_that_nothing_is_kept(seed):
     with pytest.raises(KeyboardInterrupt, match="warm-up"):
-        sample(problem(), SETTINGS, n_chains=2, n_warmup=2_000_000, n_draws=10, seed=seed)
+        sample(problem(), BASE, n_chains=2, n_warmup=2_000_000, n_draws=10, seed=seed)
 
 
 # ---------------------------------------------------------------------- run, judge, go on
@@ -191,9 +189,9 @@ def judged_run(enough, seed, *, max_draws=400, n_draws=30, n_jobs=2, method="hmc
         looks.append(draws.n_draws)
         return enough(draws, info)
 
-    settings = changed(SETTINGS, method=method)
+    chosen = changed(BASE, method=method)
     draws, info = sample(
-        problem(), settings, n_chains=2, n_warmup=40, n_draws=n_draws,
+        problem(), chosen, n_chains=2, n_warmup=40, n_draws=n_draws,
         goal=Goal(look, max_draws), n_jobs=n_jobs, seed=seed,
     )  # fmt: skip
     return draws, info, looks
@@ -201,8 +199,8 @@ def judged_run(enough, seed, *, max_draws=400, n_draws=30, n_jobs=2, method="hmc
 
 @pytest.mark.parametrize("method", ["hmc-df", "cgm"])
 def test_a_run_that_stops_early_has_the_first_draws_of_a_longer_one(method, seed):
-    settings = changed(SETTINGS, method=method)
-    whole, _ = sample(problem(), settings, n_chains=2, n_warmup=40, n_draws=200, seed=seed)
+    chosen = changed(BASE, method=method)
+    whole, _ = sample(problem(), chosen, n_chains=2, n_warmup=40, n_draws=200, seed=seed)
     for n_jobs, stop_at in ((1, 30), (2, 60), (2, 150)):
         draws, info, _ = judged_run(
             lambda draws, info, n=stop_at: draws.n_draws >= n, seed, n_jobs=n_jobs, method=method
@@ -228,7 +226,7 @@ def test_steps_grow_with_the_run_and_end_at_the_limit(seed):
     assert all(stat.shape == (2, 400) for stat in info.stats.values())
     draws, info, looks = judged_run(lambda draws, info: True, seed)
     assert (info.stopped, looks) == ("target", [30])
-    plain, info = sample(problem(), SETTINGS, n_chains=2, n_warmup=40, n_draws=30, seed=seed)
+    plain, info = sample(problem(), BASE, n_chains=2, n_warmup=40, n_draws=30, seed=seed)
     assert info.stopped == "n_draws"
     assert same(plain, draws)
 
@@ -246,8 +244,8 @@ def test_an_interrupt_while_judging_keeps_the_draws(seed):
 
 def test_forgotten_draws_are_warm_up_that_was_longer(seed):
     lengths = {"n_chains": 2, "n_warmup": 40, "seed": seed}
-    whole, _ = sample(problem(), SETTINGS, **lengths, n_draws=50)
-    chains = Chains(problem(), SETTINGS, **lengths, n_jobs=1)
+    whole, _ = sample(problem(), BASE, **lengths, n_draws=50)
+    chains = Chains(problem(), BASE, **lengths, n_jobs=1)
     chains.advance(60)
     assert (chains.done, chains.n_draws) == (60, 20)
     chains.forget()
@@ -268,19 +266,19 @@ def test_the_bar_counts_up_to_a_total_that_moves(capsys, monkeypatch):
 
 
 def test_zero_warm_up_runs(seed):
-    draws, _ = sample(problem(), SETTINGS, n_chains=1, n_warmup=0, n_draws=20, seed=seed)
+    draws, _ = sample(problem(), BASE, n_chains=1, n_warmup=0, n_draws=20, seed=seed)
     assert draws.n_draws == 20
 
 
 def test_paper_preset_is_algorithm_one():
-    settings = configured(preset="paper").method
-    assert settings.scheme == "double-sided"
-    assert settings.adapt == "transition"
-    assert settings.move_probs == (0.2, 0.2, 0.6)
-    assert settings.warmup_move_probs == (0.5, 0.25, 0.25)
-    assert settings.warmup_acceptance == "biased"
-    assert settings.acceptance == "exact"
-    assert (settings.min_leaves, settings.adapt_steps, settings.inner_steps) == (2, 500, 1)
+    method = configured(preset="paper").method
+    assert method.scheme == "double-sided"
+    assert method.adapt == "transition"
+    assert method.move_probs == (0.2, 0.2, 0.6)
+    assert method.warmup_move_probs == (0.5, 0.25, 0.25)
+    assert method.warmup_acceptance == "biased"
+    assert method.acceptance == "exact"
+    assert (method.min_leaves, method.adapt_steps, method.inner_steps) == (2, 500, 1)
     assert configured(preset="paper").h == 0.025
     assert configured(preset="paper", min_leaves=1, h=0.3).h == 0.3  # the user wins
 
@@ -289,9 +287,9 @@ def test_paper_preset_is_algorithm_one():
 @pytest.mark.parametrize("name", ["three-classes", "regression"])
 def test_paper_preset_runs(name, method, seed):
     """Per-transition adaptation, the h schedule, at least one split, stays always accepted."""
-    settings = configured(method, "paper", adapt_steps=60, h=0.05, h_init=0.2, max_leaves=8)
+    chosen = configured(method, "paper", adapt_steps=60, h=0.05, h_init=0.2, max_leaves=8)
     draws, info = sample(
-        problem(name), settings, n_chains=2, n_warmup=15, n_draws=40, n_jobs=2, seed=seed
+        problem(name), chosen, n_chains=2, n_warmup=15, n_draws=40, n_jobs=2, seed=seed
     )
     assert draws.n_leaves.min() >= 2
     accepted, proposed = info.acceptance["sampling"]["stay"]
@@ -305,7 +303,7 @@ def test_paper_preset_is_near_the_posterior(seed):
     from ..reference.exact import exact_toy
 
     toy = TOYS["two-classes"]()
-    settings = configured(
+    chosen = configured(
         preset="paper",
         adapt_steps=40,
         h=0.1,
@@ -316,7 +314,7 @@ def test_paper_preset_is_near_the_posterior(seed):
         class_prior=toy.prior.classes,
     )
     draws, _ = sample(
-        problem("two-classes"), settings, n_chains=4, n_warmup=20, n_draws=1500, n_jobs=2, seed=seed
+        problem("two-classes"), chosen, n_chains=4, n_warmup=20, n_draws=1500, n_jobs=2, seed=seed
     )
     exact = exact_toy("two-classes", "hmc-df", 0.1).means["n_leaves"]
     assert draws.n_leaves.mean() == pytest.approx(exact, abs=0.15)
@@ -324,8 +322,8 @@ def test_paper_preset_is_near_the_posterior(seed):
 
 def test_biased_acceptance_can_be_kept(seed):
     """The option of the paper's discussion: stay moves are then no longer always accepted."""
-    settings = configured(preset="paper", adapt_steps=25, acceptance="biased", h=0.1)
-    _, info = sample(problem(), settings, n_chains=2, n_warmup=10, n_draws=150, seed=seed)
+    chosen = configured(preset="paper", adapt_steps=25, acceptance="biased", h=0.1)
+    _, info = sample(problem(), chosen, n_chains=2, n_warmup=10, n_draws=150, seed=seed)
     accepted, proposed = info.acceptance["sampling"]["stay"]
     assert accepted.sum() < proposed.sum()
 
@@ -343,7 +341,7 @@ def test_compilation_is_announced_where_there_is_some(capsys, monkeypatch):
 def test_a_slow_chain_does_not_keep_the_others_waiting():
     """One of two threads is busy with a block of chain 0 until the others have done theirs."""
     others_done = threading.Event()
-    chains = Chains(problem(), SETTINGS, n_chains=3, n_warmup=40, n_jobs=2)
+    chains = Chains(problem(), BASE, n_chains=3, n_warmup=40, n_jobs=2)
     chains.block = 1
     waited = []
 
@@ -377,7 +375,7 @@ def test_chains_meet_when_asked_to():
             return chains.chains[1].iteration > 0
 
     lengths = {"n_chains": 3, "n_warmup": 10, "n_jobs": 2}
-    chains = Chains(problem(), SETTINGS, **lengths, checkpoints=Soon())
+    chains = Chains(problem(), BASE, **lengths, checkpoints=Soon())
     chains.block = 5
     chains.advance(10_000)
     ends = {chain.iteration for chain in chains.chains}
@@ -389,7 +387,7 @@ def test_a_chain_that_fails_ends_the_round():
     def fail(n):
         raise RuntimeError("out of order")
 
-    chains = Chains(problem(), SETTINGS, n_chains=2, n_warmup=10, n_jobs=1)
+    chains = Chains(problem(), BASE, n_chains=2, n_warmup=10, n_jobs=1)
     chains.chains[0].advance = fail
     with pytest.raises(RuntimeError, match="out of order"):
         chains.advance(10)

@@ -190,13 +190,13 @@ def test_the_posterior_is_exact_after_it(seed):
 def test_replicas_begin_where_the_chain_was(method):
     toy = TOYS["two-classes"]()
     problem = Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
-    settings = configured(method)
-    sampler = build_sampler(problem, settings, 30, 0)
+    configuration = configured(method)
+    sampler = build_sampler(problem, configuration, 30, 0)
     seeds = np.random.SeedSequence(1).spawn(2)
     chains = [sampler.start(np.random.default_rng(seed)) for seed in seeds]
     for chain in chains:
         chain.advance(60)
-    taken = takeover.Takeover(sampler, settings, 30, seeds)
+    taken = takeover.Takeover(sampler, configuration, 30, seeds)
     for new, old in zip(taken.start(5, 60, chains), chains, strict=True):
         assert len(new.rungs) == 5
         for rung in new.rungs:
@@ -204,4 +204,4 @@ def test_replicas_begin_where_the_chain_was(method):
                 np.testing.assert_array_equal(there, here)
                 assert there is not here
             assert rung.log_likelihood() == pytest.approx(old.log_likelihood(), rel=1e-10)
-    assert (taken.replicas, taken.at, taken.settings.method.replicas) == (5, 60, 5)
+    assert (taken.replicas, taken.at, taken.configuration.method.replicas) == (5, 60, 5)

@@ -76,11 +76,11 @@ def run_toy(
         **CONFIGURATIONS[configuration],
         **overrides,
     }
-    settings = configured(method, **usable(method, {"h": h, **options}))
+    chosen = configured(method, **usable(method, {"h": h, **options}))
     columns = np.ascontiguousarray(toy.X.T)
     draws, info = sample(
         Problem(columns, toy.y, toy.n_classes, toy.weights),
-        settings,
+        chosen,
         n_chains=n_chains,
         n_warmup=n_warmup,
         n_draws=n_draws,

@@ -35,11 +35,11 @@ LEAVES = {
 
 def make_toy(kind: str, leaves: str, *, max_leaves: int = 4, **prior: object) -> Toy:
     """``kind`` is a rule prior of CGM, or "wu"; ``leaves`` one of LEAVES."""
-    settings = HardPrior(kind, max_leaves=max_leaves, **prior)  # type: ignore[arg-type]
-    return Toy(ROWS, CLASSES if leaves == "classes" else TARGET, settings, LEAVES[leaves])
+    prior_of_toy = HardPrior(kind, max_leaves=max_leaves, **prior)  # type: ignore[arg-type]
+    return Toy(ROWS, CLASSES if leaves == "classes" else TARGET, prior_of_toy, LEAVES[leaves])
 
 
-def settings_of(toy: Toy, **overrides: object) -> Configuration[Any]:
+def configuration_of(toy: Toy, **overrides: object) -> Configuration[Any]:
     prior, leaves = toy.prior, toy.leaves
     options: dict[str, Any] = {
         "method": "wu" if prior.kind == "wu" else "cgm",
@@ -70,7 +70,7 @@ def run_hard(
 ) -> tuple[Draws, RunInfo]:
     return sample(
         Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes, toy.row_weights),
-        settings_of(toy, **overrides),
+        configuration_of(toy, **overrides),
         n_chains=n_chains,
         n_warmup=200,
         n_draws=n_draws,

@@ -20,7 +20,7 @@ RESAMPLINGS = ("systematic", "multinomial")
 Z_LIMIT = 4.0  # two-sided rate 6e-5
 
 
-def settings_of(problem: TinyProblem, **others) -> Configuration[SMC]:
+def configuration_of(problem: TinyProblem, **others) -> Configuration[SMC]:
     return configured(
         method="smc",
         alpha_split=problem.alpha_split,
@@ -40,7 +40,7 @@ def settings_of(problem: TinyProblem, **others) -> Configuration[SMC]:
 def run_islands(problem: TinyProblem, seed: int, islands: int, particles: int, **others):
     data = Problem(np.ascontiguousarray(problem.X.T), problem.y, problem.n_classes)
     return sample(
-        data, settings_of(problem, **others), n_chains=islands, n_warmup=0, n_draws=particles,
+        data, configuration_of(problem, **others), n_chains=islands, n_warmup=0, n_draws=particles,
         seed=seed, n_jobs=1, progress=False,
     )  # fmt: skip
 

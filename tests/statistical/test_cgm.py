@@ -20,11 +20,11 @@ from .hard_battery import (
     MORE_ROWS,
     assert_exact,
     assert_known,
+    configuration_of,
     labels_by_chain,
     make_toy,
     prior_functionals,
     run_hard,
-    settings_of,
 )
 
 LEVEL = 1e-4  # of each call below; some 40 in both files: a false alarm in 250 runs of them
@@ -76,8 +76,8 @@ def test_the_chain_knows_its_tree(kind, leaves, rng):
     """What moves carry along equals what is computed from scratch, after each of many moves."""
     toy = toy_of(kind, leaves)
     toy = Toy(toy.X, toy.y, HardPrior(kind, max_leaves=8), toy.leaves)
-    problem = (np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
-    chain = build_cgm(*problem, settings_of(toy), 0).start(rng)
+    problem = Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
+    chain = build_cgm(problem, configuration_of(toy), 0).start(rng)
     model, state = chain.model, chain.loop.state
     assert start_tree(model, state, rng)
     accepted = 0
@@ -89,7 +89,8 @@ def test_the_chain_knows_its_tree(kind, leaves, rng):
 
 def test_swap_gives_both_children_with_one_rule_the_parents(rng):
     columns = np.array([[0.0, 0.0, 1.0, 1.0] * 3, [0.0, 1.0, 0.0, 1.0] * 3])
-    chain = build_cgm(columns, rng.integers(0, 2, 12), 2, configured(method="cgm"), 0).start(rng)
+    problem = Problem(columns, rng.integers(0, 2, 12), 2)
+    chain = build_cgm(problem, configured(method="cgm"), 0).start(rng)
     model, state = chain.model, chain.loop.state
     tree = state.tree
     tree.n_nodes[0] = 7
@@ -124,10 +125,10 @@ def test_densities_are_those_of_the_enumeration(seed):
 
 def test_a_run_in_blocks_is_the_run_in_one_go(seed):
     toy = make_toy("uniform", "regression")
-    problem = (np.ascontiguousarray(toy.X.T), toy.y, 0)
+    problem = Problem(np.ascontiguousarray(toy.X.T), toy.y, 0)
     pieces = []
     for blocks in ([1, 2, 300, 700], [1003]):
-        chain = build_cgm(*problem, settings_of(toy), 3).start(np.random.default_rng(seed))
+        chain = build_cgm(problem, configuration_of(toy), 3).start(np.random.default_rng(seed))
         chain.compile()
         made = [piece for n in blocks for piece in chain.advance(n)]
         pieces.append(
@@ -166,7 +167,7 @@ def test_neighbouring_floats_can_be_told_apart():
     low = 0.5
     x = np.array([low, np.nextafter(low, 1), low, np.nextafter(low, 1)])
     problem = Problem(x[None, :], np.array([0, 1, 0, 1]), 2)
-    settings = configured(method="cgm", min_leaves=2)
-    draws, _ = sample(problem, settings, n_chains=1, n_warmup=5, n_draws=20)
+    configuration = configured(method="cgm", min_leaves=2)
+    draws, _ = sample(problem, configuration, n_chains=1, n_warmup=5, n_draws=20)
     assert (draws.n_leaves == 2).all()
     assert {tuple(leaf) for leaf in draws.leaf} == {(2.0, 0.0), (0.0, 2.0)}

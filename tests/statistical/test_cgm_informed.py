@@ -23,20 +23,21 @@ from hamiltree.core.scan.rows import NEW_LEAF
 from hamiltree.core.tree.nodes import empty_tree, grow, relink
 from hamiltree.methods import METHODS
 from hamiltree.samplers import cgm
-from hamiltree.samplers.common import INFORMED_MOVES, KNOWN_MOVES
+from hamiltree.samplers.common import INFORMED_MOVES, KNOWN_MOVES, Problem
 
 from ..reference.enumerate_hard import HardPrior, Toy
 from ..reference.stats import geweke
 from ..support.configuring import configured, parameters
+from ..support.turns import in_turns
 from .hard_battery import (
     LEAVES,
     MORE_ROWS,
     assert_exact,
     assert_known,
+    configuration_of,
     make_toy,
     prior_functionals,
     run_hard,
-    settings_of,
 )
 
 LEVEL = 1e-5  # of each of two or three tests a case: a false alarm in some 300 runs of all cases
@@ -44,16 +45,6 @@ KINDS = ("uniform", "gap", "uniform01")
 MOVES = tuple(name for name in KNOWN_MOVES if name != "rare")
 BOTH_WAYS = {"grow": ("grow", "prune"), "insert": ("insert", "delete")}
 FEW = {"proposals": 3, "n_draws": 8_000}
-
-
-def in_turns(settings, moves, period):
-    """All settings x moves; those of a short run take turns, ``len(settings) / period`` a move."""
-    cases = []
-    for (m, move), (c, setting) in product(enumerate(moves), enumerate(settings)):
-        marks = [] if (c + m) % period == 0 else [pytest.mark.long]
-        case = (*setting, move)
-        cases.append(pytest.param(*case, id="-".join(case), marks=marks))
-    return cases
 
 
 def several(move):
@@ -146,8 +137,8 @@ def test_the_chain_knows_its_tree(kind, leaves, rng):
     """What moves carry along equals what is computed from scratch, after each of many moves."""
     toy = toy_of(kind, leaves)
     toy = Toy(toy.X, toy.y, HardPrior(kind, max_leaves=8), toy.leaves)
-    problem = (np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
-    chain = cgm.build_cgm(*problem, settings_of(toy, moves="informed"), 0).start(rng)
+    problem = Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
+    chain = cgm.build_cgm(problem, configuration_of(toy, moves="informed"), 0).start(rng)
     model, state = chain.model, chain.loop.state
     assert start_tree(model, state, rng)
     accepted = dict.fromkeys(NAMES, 0)
@@ -202,11 +193,11 @@ def test_the_changed_subtree(old, new, at):
 
 def test_a_run_in_blocks_is_the_run_in_one_go(seed):
     toy = make_toy("gap", "regression")
-    problem = (np.ascontiguousarray(toy.X.T), toy.y, 0)
+    problem = Problem(np.ascontiguousarray(toy.X.T), toy.y, 0)
     pieces = []
     for blocks in ([1, 2, 100, 200], [303]):
-        settings = settings_of(toy, moves="informed")
-        chain = cgm.build_cgm(*problem, settings, 3).start(np.random.default_rng(seed))
+        configuration = configuration_of(toy, moves="informed")
+        chain = cgm.build_cgm(problem, configuration, 3).start(np.random.default_rng(seed))
         made = [piece for n in blocks for piece in chain.advance(n)]
         pieces.append(
             [np.concatenate([getattr(b, name) for b in made]) for name in made[0]._fields[1:]]
@@ -228,8 +219,8 @@ def test_limits_on_leaves(seed):
 def test_a_settled_tree_is_not_settled_again(rng):
     """Moves that give the tree itself are steps that stay."""
     toy = make_toy("uniform", "classes")
-    problem = (np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
-    chain = cgm.build_cgm(*problem, settings_of(toy, moves="informed"), 0).start(rng)
+    problem = Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
+    chain = cgm.build_cgm(problem, configuration_of(toy, moves="informed"), 0).start(rng)
     state = chain.loop.state
     assert start_tree(chain.model, state, rng)
     assert state.tree.n_nodes[0] == 1
@@ -265,8 +256,9 @@ def test_wu_and_smc_do_not_have_them(method):
 def test_a_range_of_a_few_digits(rng):
     """Rules between neighbouring numbers just below 1: widths must not be lost to rounding."""
     x = np.append(0.0, 1.0 - 2.0**-52 * np.arange(300))
-    settings = configured(method="cgm", rule_prior="gap", moves="informed")
-    chain = cgm.build_cgm(x[None], rng.integers(0, 2, len(x)), 2, settings, 0).start(rng)
+    configuration = configured(method="cgm", rule_prior="gap", moves="informed")
+    problem = Problem(x[None], rng.integers(0, 2, len(x)), 2)
+    chain = cgm.build_cgm(problem, configuration, 0).start(rng)
     proposals, tree = chain.explorer.proposals, empty_tree(4, 0)
     grow(tree, 0)
     tree.threshold[0] = 0.5

@@ -31,7 +31,7 @@ def fitted(estimator, X, y, n_classes, method, h, seed):
 
     ``fit`` would refuse a replicate whose labels are all alike, and the truth has such.
     """
-    settings = configured(
+    configuration = configured(
         method=method,
         h=h,
         alpha_split=PRIOR.alpha_split,
@@ -42,10 +42,10 @@ def fitted(estimator, X, y, n_classes, method, h, seed):
     )
     problem = Problem(np.ascontiguousarray(X.T), y, n_classes)
     lengths = {"n_chains": 2, "n_warmup": 300, "n_draws": 500}
-    draws, info = sample(problem, settings, **lengths, n_jobs=1, seed=seed)
+    draws, info = sample(problem, configuration, **lengths, n_jobs=1, seed=seed)
     labels = np.arange(n_classes) if n_classes else None
     scale = Preprocessing(("x0", "x1"), np.arange(2), np.zeros(2), np.ones(2), labels)
-    estimator.posterior_ = Posterior(draws, info, scale, settings)
+    estimator.posterior_ = Posterior(draws, info, scale, configuration)
     estimator.n_features_in_ = 2
     if n_classes:
         estimator.classes_ = labels

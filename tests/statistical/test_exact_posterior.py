@@ -13,6 +13,7 @@ import pytest
 
 from hamiltree.core.scan.data import is_soft
 from hamiltree.methods import HMCDF
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 
 from ..reference.exact import exact_posterior, exact_toy
@@ -94,9 +95,8 @@ def test_columns_that_are_scanned_softly(regression, seed):
     """At h = 0.1 the other toys' columns are not: their values are too few for their distances."""
     toy = with_shared_values(regression)
     method = HMCDF(likelihood="paper")
-    sampler = RJHMC.build(
-        np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes, method.configured(h=0.1), 0
-    )
+    problem = Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
+    sampler = RJHMC.build(problem, method.configured(h=0.1), 0)
     scan = sampler.start(np.random.default_rng(0)).state.proposals.scan
     assert all(is_soft(scan, f) for f in (0, 1))
     exact = exact_posterior(toy, method="hmc-df", h=0.1)

@@ -15,7 +15,7 @@ from hamiltree.running.run import Problem, sample
 from ..reference.enumerate_hard import HardPrior, Leaves, Toy
 from ..reference.simulate_hard import Tree, depth, draw_tree, leaf_of, n_leaves
 from ..reference.stats import sbc_rank, sbc_uniformity
-from .hard_battery import settings_of
+from .hard_battery import configuration_of
 
 LEVEL = 1e-4
 N_REPLICATES = 600
@@ -87,7 +87,7 @@ def test_ranks_are_uniform(case, rng):
         toy = Toy(X, y, prior, leaves)
         draws, _ = sample(
             Problem(np.ascontiguousarray(X.T), y, toy.n_classes),
-            settings_of(toy, proposals=300, triples=25),
+            configuration_of(toy, proposals=300, triples=25),
             n_chains=1,
             n_warmup=20,
             n_draws=KEPT,

@@ -18,23 +18,13 @@ from hamiltree.samplers import rjhmc_state
 
 from ..reference.exact import exact_toy
 from ..reference.model import TOYS
+from ..support.turns import in_turns
 from .battery import assert_exact, run_toy
 from .prior_battery import OPTIONS, assert_prior, toy
 
 LEVEL = 1e-5  # of each of some 15 tests a case: a false alarm in some 40 runs, long ones included
 TIMES = {"regrow": 2}  # it costs as much as several others
 MOVES = ("grow", "insert", "change", "regrow", "transpose", "swap", "relocate", "rotate")
-
-
-def rotated(settings, period):
-    """All settings x moves; those of a short run take turns, ``len(settings) / period`` a move."""
-    cases = []
-    for m, move in enumerate(MOVES):
-        for c, setting in enumerate(settings):
-            marks = [] if (c + m) % period == 0 else [pytest.mark.long]
-            case = (*setting, move)
-            cases.append(pytest.param(*case, id="-".join(map(str, case)), marks=marks))
-    return cases
 
 
 def assert_used(sampled, move):
@@ -46,7 +36,7 @@ def assert_used(sampled, move):
 
 @pytest.mark.parametrize(
     ("toy_name", "method", "h", "move"),
-    rotated(list(product(TOYS, ("hmc-df", "hmc-dfi"), (0.1, 0.0))), period=6),
+    in_turns(list(product(TOYS, ("hmc-df", "hmc-dfi"), (0.1, 0.0))), MOVES, period=6),
 )
 def test_posterior(toy_name, method, h, move, seed):
     exact = exact_toy(toy_name, method, h)
@@ -78,7 +68,7 @@ def scans_see_the_data(monkeypatch):
 @pytest.mark.usefixtures("scans_see_the_data")
 @pytest.mark.parametrize(
     ("n_classes", "method", "h", "move"),
-    rotated(list(product((3, 0), ("hmc-df", "hmc-dfi"), (0.1, 0.0))), period=4),
+    in_turns(list(product((3, 0), ("hmc-df", "hmc-dfi"), (0.1, 0.0))), MOVES, period=4),
 )
 def test_prior_under_informed_proposals(n_classes, method, h, move, seed):
     sampled = run_toy(

@@ -12,6 +12,7 @@ import pytest
 
 from hamiltree.core.scan.data import is_soft
 from hamiltree.methods import HMCDF
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 
 from ..reference.exact_learned import label_posterior
@@ -112,8 +113,8 @@ def test_shared_values_are_scanned_softly():
     """Otherwise no whole chain at h = 0.1 would go through the soft counts of the scans."""
     for toy_of, expected in ((shared_values, True), (two_classes, False)):
         data = toy_of()
-        settings = HMCDF().configured(h=0.1, max_leaves=4)
-        sampler = RJHMC.build(np.ascontiguousarray(data.X.T), data.y, 2, settings, 0)
+        configuration = HMCDF().configured(h=0.1, max_leaves=4)
+        sampler = RJHMC.build(Problem(np.ascontiguousarray(data.X.T), data.y, 2), configuration, 0)
         scan = sampler.start(np.random.default_rng(0)).state.proposals.scan
         assert [bool(is_soft(scan, f)) for f in (0, 1)] == [expected] * 2
 

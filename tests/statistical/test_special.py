@@ -25,7 +25,7 @@ from ..reference.stats import compare_means, total_variation
 from ..support.configuring import configured, usable
 from ..support.special import as_columns, kinds_of
 from .battery import CONFIGURATIONS, summarise
-from .hard_battery import LEAVES, settings_of
+from .hard_battery import LEAVES, configuration_of
 
 LEVEL = 1e-4  # of each test
 
@@ -217,12 +217,12 @@ def test_exact_trees_of_cgm_and_wu(kind, moves, leaves, likelihood, seed):
     x = X[:8]
     y = np.array([0, 1, 2, 0, 1, 2, 0, 1]) if leaves == "classes" else TARGET[:8]
     toy = SpecialToy(x, y, HardPrior(kind, max_leaves=3), LEAVES[leaves], columns=tuple(COLUMNS))
-    settings = settings_of(
+    configuration = configuration_of(
         toy, **({"moves": moves} if moves else {}), likelihood_power=float(likelihood)
     )
     problem = Problem(as_columns(x), y, toy.n_classes, None, kinds_of(COLUMNS))
     draws, _ = sample(
-        problem, settings, n_chains=4, n_warmup=200, n_draws=10_000, n_jobs=2, seed=seed,
+        problem, configuration, n_chains=4, n_warmup=200, n_draws=10_000, n_jobs=2, seed=seed,
         progress=False,
     )  # fmt: skip
     labels = labels_of_special(

@@ -169,8 +169,8 @@ def make_chain(seed: int, replicas: int, kind: str = "classes", **values: Any) -
     X, y = rng.uniform(size=(40, 2)), rng.integers(0, 2, 40)
     classes = 0 if kind in ("means", "learned") else 2
     problem = Problem(np.ascontiguousarray(X.T), y if classes else y + rng.normal(size=40), classes)
-    settings = configured(method, replicas=replicas, **more, **values)
-    sampler = build_sampler(problem, settings, 80, 0)
+    configuration = configured(method, replicas=replicas, **more, **values)
+    sampler = build_sampler(problem, configuration, 80, 0)
     chain = sampler.start(np.random.Generator(np.random.PCG64(seed)))
     assert isinstance(chain, TemperedChain)
     return chain

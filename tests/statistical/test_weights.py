@@ -67,14 +67,16 @@ def test_draws_are_those_of_repeated_rows(name, n_classes, rng, seed):
         y[-1] -= times @ y  # whole numbers with mean 0
     if not n_classes:
         options = {name: value for name, value in options.items() if name != "likelihood"}
-    settings = configured(method, **options)
+    configuration = configured(method, **options)
     weighted = Problem(np.ascontiguousarray(X.T), y, n_classes, times.astype(float))
     repeated = Problem(
         np.ascontiguousarray(np.repeat(X, times, axis=0).T), np.repeat(y, times), n_classes
     )
     n_draws = 200 if method == "smc" else 15
     first, second = (
-        sample(p, settings, n_chains=1, n_warmup=5, n_draws=n_draws, seed=seed, progress=False)[0]
+        sample(
+            p, configuration, n_chains=1, n_warmup=5, n_draws=n_draws, seed=seed, progress=False
+        )[0]
         for p in (weighted, repeated)
     )
     np.testing.assert_array_equal(first.size, second.size)

@@ -9,6 +9,7 @@ import pytest
 
 from hamiltree.core.hard.moves import RESTRUCTURE, attempt
 from hamiltree.core.hard.record import start_tree
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.wu import MOVES, build_wu
 
 from ..reference.enumerate_hard import HardPrior, Toy, labels_of
@@ -16,11 +17,11 @@ from ..reference.stats import geweke, total_variation
 from .hard_battery import (
     LEAVES,
     assert_exact,
+    configuration_of,
     labels_by_chain,
     make_toy,
     prior_functionals,
     run_hard,
-    settings_of,
 )
 
 LEVEL = 1e-4
@@ -66,9 +67,8 @@ def test_prior_of_larger_trees(rng, seed):
 
 
 def chain_of(toy: Toy, rng: np.random.Generator):
-    chain = build_wu(
-        np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes, settings_of(toy), 0
-    ).start(rng)
+    problem = Problem(np.ascontiguousarray(toy.X.T), toy.y, toy.n_classes)
+    chain = build_wu(problem, configuration_of(toy), 0).start(rng)
     assert start_tree(chain.model, chain.loop.state, rng)
     return chain.model, chain.loop.state
 

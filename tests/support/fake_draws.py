@@ -138,8 +138,8 @@ def with_learned_h(posterior: Posterior, n_columns: int, seed: int = 0) -> Poste
     """The same trees, each with an h of its own: one (``n_columns`` 1), or one per column."""
     trees = posterior.weights.size
     h = np.random.default_rng(seed).uniform(0.01, 0.2, size=(trees, n_columns))
-    settings = changed(posterior.configuration, h="learn", h_by_feature=n_columns > 1)
+    configuration = changed(posterior.configuration, h="learn", h_by_feature=n_columns > 1)
     return Posterior(
-        replace(posterior.draws, h=h), posterior.info, posterior.preprocessing, settings,
+        replace(posterior.draws, h=h), posterior.info, posterior.preprocessing, configuration,
         training=posterior.training,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from hamiltree.core.scan.proposals import Proposals, draw_weighed, put_rule, wei
 from hamiltree.core.scan.scores import fill_known_tables
 from hamiltree.core.tree.nodes import Tree, copy_tree, empty_tree
 from hamiltree.samplers import rjhmc, rjhmc_state
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC, RJHMCChain
 
 from ..reference.model import Prior
@@ -92,11 +93,11 @@ class Bench:
             "likelihood_power": POWER,
             "likelihood": "paper",  # whose scans count softly whatever the data are
         }
-        settings = configured(method, **usable(method, values))
+        configuration = configured(method, **usable(method, values))
         if repeated:
             X, y, weights = np.repeat(X, weights, axis=0), np.repeat(y, weights), None
-        columns = np.ascontiguousarray(X.T)
-        sampler = RJHMC.build(columns, y, n_classes, settings, 0, weights=weights)
+        problem = Problem(np.ascontiguousarray(X.T), y, n_classes, weights)
+        sampler = RJHMC.build(problem, configuration, 0)
         max_bins = sampler.scan_data.grid.shape[1]
         return cls(sampler.start(rng), X, y, n_classes, method, h, prior, rng, max_bins)
 

@@ -16,9 +16,8 @@ from ..estimators import BayesianTreeClassifier, BayesianTreeRegressor
 from ..inputs.weights import sampled_order
 from ..methods import chosen
 from ..posterior import Posterior
-from ..posterior.draws import RunInfo, take
+from ..posterior.draws import RunInfo, collect, take
 from ..running import run
-from ..running.collect import collect
 from .configurations import (
     HMC,
     Estimator,

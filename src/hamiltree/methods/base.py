@@ -11,14 +11,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.soft.data import Columns
-from ..core.tree.kinds import Kinds
-from ..core.tree.record import Piece
+from ..samplers.common import Problem, Sampler
 from ..utils.arrays import FloatArray
 from .parameters import (
     checked,
@@ -32,7 +29,7 @@ from .parameters import (
 )
 
 if TYPE_CHECKING:
-    from .prior_trees import PriorTree
+    from .prior_trees import PriorTree, RuleDraws
 
 SHARED = ("h", "alpha_split", "beta_split", "max_leaves")
 """Parameters of the estimators that describe the trees, for every method that uses them."""
@@ -46,47 +43,6 @@ MAX_LEAVES = 32_767
 """Scans of large data number leaves in 16 bits."""
 
 Softness = float | tuple[float, ...] | str | None
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Data as the samplers want it."""
-
-    columns: Columns
-    """[p, n] on the unit interval; ``np.asarray`` makes one array of it."""
-    y: NDArray[np.generic]
-    """[n]: the standardised target, or class codes 0 .. n_classes - 1."""
-    n_classes: int
-    """0 for regression."""
-    weights: NDArray[np.float64] | None = None
-    """[n], positive: a row of weight 2 is two rows. None: all are 1."""
-    kinds: Kinds | None = None
-    """Of the columns; None: numbers without missing cells."""
-
-
-class Chain(Protocol):
-    """What the loop asks of a chain of any sampler."""
-
-    @property
-    def remembers(self) -> tuple[str, ...]:
-        """Attributes that its next draws depend on, for ``chain_state``.
-
-        Records, generators, arrays, numbers, chains, and lists of these.
-        """
-
-    def compile(self) -> None: ...
-    def advance(self, n: int) -> list[Piece]: ...
-    def tally(self) -> dict[str, dict[str, tuple[int, int]]]: ...
-
-
-class Sampler(Protocol):
-    """Frozen configuration that starts chains."""
-
-    @property
-    def h(self) -> NDArray[np.float64]: ...
-    @property
-    def kernels(self) -> list[Any]: ...
-    def start(self, rng: np.random.Generator) -> Chain: ...
 
 
 @dataclass(frozen=True)
@@ -287,17 +243,10 @@ class Method(ABC):
     ) -> None:
         """Refuse what cannot be together for this method; nothing unless a method says so."""
 
-    def prior_tree(
-        self,
-        configuration: Configuration[Any],
-        columns: FloatArray,
-        rng: np.random.Generator,
-        kinds: Kinds | None = None,
-    ) -> PriorTree | None:
+    def prior_tree(self, configuration: Configuration[Any], rules: RuleDraws) -> PriorTree | None:
         """A tree from the prior, exactly; None where it is to be drawn again.
 
-        ``columns``: [p, n], the training data on the unit interval, on which some priors depend;
-        ``kinds``: what they are, None where all are numbers without missing cells.
+        ``rules``: draws of rules from the prior; for some priors they depend on the training data.
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how to draw from its prior")
 

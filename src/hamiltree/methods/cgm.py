@@ -6,25 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..core.tree.kinds import Kinds
 from ..samplers.cgm import build_cgm
-from ..utils.arrays import FloatArray
-from .base import PAPER_LENGTHS, Configuration, Defaults, Problem, Sampler, described
+from ..samplers.common import Problem
+from ..samplers.hard import HardSampler
+from .base import PAPER_LENGTHS, Configuration, Defaults, described
 from .common import (
     HardMethod,
-    adds_replicas,
-    check_moves,
-    check_replicas,
-    hottest_power_parameter,
-    informed_moves_parameter,
-    moves_parameter,
-    replicas_parameter,
+    InformedMethod,
     tau_prior_parameter,
     variance_parameter,
     warn_of_endless_growth,
-    with_replicas,
 )
 from .parameters import one_of, parameter, whole
 from .prior_trees import PriorTree, RuleDraws, branching_tree
@@ -32,7 +23,7 @@ from .prior_trees import PriorTree, RuleDraws, branching_tree
 
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CGM(HardMethod):
+class CGM(InformedMethod, HardMethod):
     """CGM (Chipman, George and McCulloch 1998): hard splits, by informed or by their own moves.
 
     Examples
@@ -54,10 +45,6 @@ class CGM(HardMethod):
         "replicas": 1,
     }
 
-    moves: str = moves_parameter()
-    informed_moves: tuple[str, ...] | None = informed_moves_parameter()
-    replicas: int | str = replicas_parameter()
-    hottest_power: float | None = hottest_power_parameter()
     proposals: int = parameter(100, whole(1), 'Proposals in an iteration, with moves="prior".')
     rule_prior: str = parameter(
         "uniform",
@@ -69,49 +56,22 @@ class CGM(HardMethod):
     tau_prior: tuple[float, float] = tau_prior_parameter(', with rule_prior="uniform01"')
     variance: str = variance_parameter()
 
-    @property
-    def adds_replicas(self) -> bool:
-        return adds_replicas(self) and self.moves == "informed"
-
     def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:
-        check_moves(self, configuration)
-        check_replicas(self)
+        super().check_together(configuration, n_classes)
         # Otherwise a split must leave rows on both sides, and the rows are the limit.
         if self.rule_prior == "uniform01":
             warn_of_endless_growth(configuration)
 
-    def prior_tree(
-        self,
-        configuration: Configuration[Any],
-        columns: FloatArray,
-        rng: np.random.Generator,
-        kinds: Kinds | None = None,
-    ) -> PriorTree | None:
-        rules = RuleDraws(self, columns, kinds, rng)
+    def prior_tree(self, configuration: Configuration[Any], rules: RuleDraws) -> PriorTree | None:
         draw_rule = {
             "uniform": rules.at_values,
             "gap": rules.between_values,
             "uniform01": rules.anywhere,
         }[self.rule_prior]
-        rows = None if self.rule_prior == "uniform01" else np.arange(columns.shape[1])
-        return branching_tree(configuration, draw_rule, rows, rng)
+        rows = None if self.rule_prior == "uniform01" else rules.rows
+        return branching_tree(configuration, draw_rule, rows, rules.rng)
 
-    def build(
-        self,
-        problem: Problem,
-        configuration: Configuration[Any],
-        n_warmup: int,
-        n_draws: int,
-        threads: int,
-    ) -> Sampler:
-        columns = np.asarray(problem.columns, np.float64)
-        sampler = build_cgm(
-            columns,
-            problem.y,
-            problem.n_classes,
-            configuration,
-            n_warmup,
-            weights=problem.weights,
-            kinds=problem.kinds,
-        )
-        return with_replicas(sampler, self, n_warmup)
+    def build_one(
+        self, problem: Problem, configuration: Configuration[Any], n_warmup: int, threads: int
+    ) -> HardSampler:
+        return build_cgm(problem, configuration, n_warmup)

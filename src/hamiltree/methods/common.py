@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..samplers.common import KNOWN_MOVES
-from ..samplers.tempering import Tempered
+from ..samplers.common import KNOWN_MOVES, Problem, Sampler
+from ..samplers.tempering import ReplicaSampler, Tempered
 from ..utils.arrays import FloatArray
-from .base import Configuration, Defaults, Method, Sampler, check_positive
+from .base import Configuration, Defaults, Method, check_positive
 from .parameters import (
     number_and_positive,
     one_of,
@@ -29,50 +30,12 @@ MAX_SPLIT_PROBABILITY = 1 - 1e-6
 """Of the prior: p_split = min(alpha (1 + d)^-beta, this)."""
 
 
-def moves_parameter() -> Any:
-    return parameter(
-        "informed",
-        one_of("informed", "prior"),
-        'How changes of a tree are proposed: "informed" by the data, or drawn from the "prior" as '
-        "in the original papers.",
-    )
-
-
-def informed_moves_parameter() -> Any:
-    return parameter(
-        None,
-        sequence("sequence of str", f"a sequence of names among {', '.join(KNOWN_MOVES)}", str),
-        f"Names of an iteration's informed moves, in order, among {', '.join(KNOWN_MOVES)}; by "
-        'default a good sequence with moves="informed", and none with moves="prior".',
-    )
-
-
 def features_of_used(
     name: str, value: tuple[Any, ...], used: Sequence[int], n_features: int
 ) -> tuple[float, ...]:
     """Positive numbers of the used columns from those of all."""
     check_positive(name, value, n_features, f"{n_features} positive numbers")
     return tuple(value[column] for column in used)
-
-
-def replicas_parameter() -> Any:
-    return parameter(
-        "auto",
-        whole_or("auto", 1),
-        "Replicas inside each chain, which see the likelihood to powers from 1 down and exchange "
-        'their trees, for posteriors with several modes; 1 for none. "auto" adds them, as many as '
-        "the data ask for, where the first draws of the chains show that they are in different "
-        'modes; not with moves="prior".',
-    )
-
-
-def hottest_power_parameter() -> Any:
-    return parameter(
-        None,
-        real(0, 1, low_allowed=True),
-        "Power of the likelihood of the last replica. By default the highest at which it mixes by "
-        "itself, found in warm-up; 0 is the prior, and gives the posterior its log_evidence.",
-    )
 
 
 def feature_prior_parameter(
@@ -137,55 +100,101 @@ class HardMethod(Method):
         return leaf, float(np.sqrt(variance.mean()))
 
 
-# ------------------------------------------------------------------ replicas
+# ------------------------------------------------------------------ Markov chains
 
 
-def n_replicas(method: Any) -> int:
-    """Of each chain from its start on."""
-    return 1 if method.replicas == "auto" else int(method.replicas)
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ChainMethod(Method):
+    """What methods of Markov chains have in common: a chain may have replicas."""
+
+    replicas: int | str = parameter(
+        "auto",
+        whole_or("auto", 1),
+        "Replicas inside each chain, which see the likelihood to powers from 1 down and exchange "
+        'their trees, for posteriors with several modes; 1 for none. "auto" adds them, as many as '
+        "the data ask for, where the first draws of the chains show that they are in different "
+        'modes; not with moves="prior".',
+    )
+    hottest_power: float | None = parameter(
+        None,
+        real(0, 1, low_allowed=True),
+        "Power of the likelihood of the last replica. By default the highest at which it mixes by "
+        "itself, found in warm-up; 0 is the prior, and gives the posterior its log_evidence.",
+    )
+
+    @property
+    def n_replicas(self) -> int:
+        """Of each chain from its start on."""
+        return 1 if isinstance(self.replicas, str) else self.replicas
+
+    @property
+    def adds_replicas(self) -> bool:
+        return self.replicas == "auto" and self.likelihood_power > 0.0
+
+    def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:
+        if self.hottest_power is not None and self.n_replicas == 1:
+            raise ValueError(
+                "hottest_power is that of the last of several replicas: set replicas, too"
+            )
+
+    @abstractmethod
+    def build_one(
+        self, problem: Problem, configuration: Configuration[Any], n_warmup: int, threads: int
+    ) -> ReplicaSampler:
+        """The sampler of chains without replicas."""
+
+    def build(
+        self,
+        problem: Problem,
+        configuration: Configuration[Any],
+        n_warmup: int,
+        n_draws: int,
+        threads: int,
+    ) -> Sampler:
+        if self.n_replicas == 1:
+            return self.build_one(problem, configuration, n_warmup, threads)
+        one = self.build_one(problem, configuration, n_warmup, 1)  # replicas have threads
+        return Tempered(one, n_warmup, self.n_replicas, self.hottest_power)
 
 
-def adds_replicas(method: Any) -> bool:
-    """Whether chains that are in different modes go on with replicas."""
-    return bool(method.replicas == "auto" and method.likelihood_power > 0.0)
+@dataclass(frozen=True, kw_only=True, repr=False)
+class InformedMethod(ChainMethod):
+    """What methods have in common whose moves may look at the data."""
 
+    moves: str = parameter(
+        "informed",
+        one_of("informed", "prior"),
+        'How changes of a tree are proposed: "informed" by the data, or drawn from the "prior" as '
+        "in the original papers.",
+    )
+    informed_moves: tuple[str, ...] | None = parameter(
+        None,
+        sequence("sequence of str", f"a sequence of names among {', '.join(KNOWN_MOVES)}", str),
+        f"Names of an iteration's informed moves, in order, among {', '.join(KNOWN_MOVES)}; by "
+        'default a good sequence with moves="informed", and none with moves="prior".',
+    )
 
-def check_replicas(method: Any) -> None:
-    """Refuse a hot end without replicas."""
-    if method.hottest_power is not None and n_replicas(method) == 1:
-        raise ValueError("hottest_power is that of the last of several replicas: set replicas, too")
+    @property
+    def adds_replicas(self) -> bool:
+        return super().adds_replicas and self.moves == "informed"
 
-
-def with_replicas(sampler: Any, method: Any, n_warmup: int) -> Sampler:
-    """The sampler itself, or one of chains with replicas."""
-    if n_replicas(method) == 1:
-        found: Sampler = sampler
-        return found
-    return Tempered(sampler, n_warmup, method.replicas, method.hottest_power)
+    def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:
+        super().check_together(configuration, n_classes)
+        unknown = set(self.informed_moves or ()) - set(KNOWN_MOVES)
+        if unknown:
+            known = ", ".join(KNOWN_MOVES)
+            raise ValueError(f"informed_moves has {sorted(unknown)}; known are {known}")
+        size = configuration.max_leaves
+        stuck = self.moves == "prior" and not self.informed_moves and self.min_leaves == size
+        if stuck and size > 2:  # up to two leaves there is one shape only, and nothing to reach
+            raise ValueError(
+                f'moves="prior" changes the shape of a tree only by way of its size, and with '
+                f"min_leaves = max_leaves = {size} there is one size: set moves='informed', or a "
+                "smaller min_leaves"
+            )
 
 
 # ------------------------------------------------------------------ checks
-
-
-def check_moves(method: Any, configuration: Configuration[Any]) -> None:
-    """Refuse informed moves that do not exist, and prior moves that cannot change a shape."""
-    unknown = set(method.informed_moves or ()) - set(KNOWN_MOVES)
-    if unknown:
-        known = ", ".join(KNOWN_MOVES)
-        raise ValueError(f"informed_moves has {sorted(unknown)}; known are {known}")
-    size = configuration.max_leaves
-    # Up to two leaves there is one shape only, and nothing to reach.
-    if (
-        method.moves == "prior"
-        and not method.informed_moves
-        and method.min_leaves == size
-        and size > 2
-    ):
-        raise ValueError(
-            f'moves="prior" changes the shape of a tree only by way of its size, and with '
-            f"min_leaves = max_leaves = {size} there is one size: set moves='informed', or a "
-            "smaller min_leaves"
-        )
 
 
 def softness_of_used(name: str, value: Any, used: Sequence[int], n_features: int) -> Any:

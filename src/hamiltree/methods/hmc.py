@@ -12,34 +12,17 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..core.tree.kinds import Kinds
+from ..samplers.common import Problem
 from ..samplers.rjhmc import RJHMC
 from ..samplers.softness import H_RANGE
 from ..utils.arrays import FloatArray
-from .base import (
-    PAPER_LENGTHS,
-    Configuration,
-    Defaults,
-    Method,
-    Problem,
-    Sampler,
-    described,
-    refuse_special,
-)
+from .base import PAPER_LENGTHS, Configuration, Defaults, described, refuse_special
 from .common import (
-    adds_replicas,
-    check_moves,
-    check_replicas,
+    InformedMethod,
     feature_prior_parameter,
-    hottest_power_parameter,
-    informed_moves_parameter,
-    moves_parameter,
-    n_replicas,
-    replicas_parameter,
     softness_of_used,
     tau_prior_parameter,
     warn_of_endless_growth,
-    with_replicas,
 )
 from .parameters import (
     flag,
@@ -69,7 +52,7 @@ def is_hard(h: Any) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class HMC(Method):
+class HMC(InformedMethod):
     """What HMC-DF and HMC-DFI have in common."""
 
     conjugate_leaves: ClassVar[bool] = False
@@ -100,10 +83,6 @@ class HMC(Method):
         "warmup_acceptance": "biased",
     }
 
-    moves: str = moves_parameter()
-    informed_moves: tuple[str, ...] | None = informed_moves_parameter()
-    replicas: int | str = replicas_parameter()
-    hottest_power: float | None = hottest_power_parameter()
     h_prior: tuple[float, float] = parameter(
         (0.01, 1.5),
         number_and_positive(
@@ -184,10 +163,6 @@ class HMC(Method):
         "and number of rows.",
     )
 
-    @property
-    def adds_replicas(self) -> bool:
-        return adds_replicas(self) and self.moves == "informed"
-
     def why_not_learned(self) -> str:
         """What keeps h from being learned; empty where nothing does."""
         exact = self.scheme == "composed" and self.adapt == "warmup"
@@ -216,9 +191,9 @@ class HMC(Method):
             )
         if n_classes and not is_hard(configuration.h):
             self._check_likelihood(configuration.h)
-        if n_replicas(self) > 1 and self.scheme != "composed":
+        if self.n_replicas > 1 and self.scheme != "composed":
             raise ValueError('replicas needs scheme="composed"; set replicas=1')
-        check_replicas(self)
+        super().check_together(configuration, n_classes)
         biased = "biased" in (self.acceptance, self.warmup_acceptance)
         if biased and self.scheme != "double-sided":
             raise ValueError(
@@ -232,7 +207,6 @@ class HMC(Method):
                     f"{name} must let trees both grow and shrink, or neither, got "
                     f"{getattr(self, name)!r}: a jump that can never be undone is never accepted"
                 )
-        check_moves(self, configuration)
         warn_of_endless_growth(configuration)
 
     def _check_softness(self, h: Any) -> None:
@@ -266,16 +240,9 @@ class HMC(Method):
         if start is not None and not all(low <= v <= high for v in np.atleast_1d(start)):
             raise ValueError(f'with h="learn", h_init must be between {low:g} and {high:g}')
 
-    def prior_tree(
-        self,
-        configuration: Configuration[Any],
-        columns: FloatArray,
-        rng: np.random.Generator,
-        kinds: Kinds | None = None,
-    ) -> PriorTree | None:
-        rules = RuleDraws(self, columns, kinds, rng)
+    def prior_tree(self, configuration: Configuration[Any], rules: RuleDraws) -> PriorTree | None:
         draw_rule = rules.oblique if self.oblique else rules.anywhere
-        return branching_tree(configuration, draw_rule, None, rng)
+        return branching_tree(configuration, draw_rule, None, rules.rng)
 
     def prior_leaves(self, n_leaves: int, rng: np.random.Generator) -> tuple[FloatArray, float]:
         mean, sd = self.mu_prior
@@ -290,27 +257,12 @@ class HMC(Method):
         h: FloatArray = median * np.exp(sd * ndtri(rng.uniform(low, high, n)))
         return np.clip(h, *H_RANGE)
 
-    def build(
-        self,
-        problem: Problem,
-        configuration: Configuration[Any],
-        n_warmup: int,
-        n_draws: int,
-        threads: int,
-    ) -> Sampler:
+    def build_one(
+        self, problem: Problem, configuration: Configuration[Any], n_warmup: int, threads: int
+    ) -> RJHMC:
         if self.oblique:
             refuse_special(problem, self.name)
-        sampler = RJHMC.build(
-            problem.columns,
-            problem.y,
-            problem.n_classes,
-            configuration,
-            n_warmup,
-            threads if n_replicas(self) == 1 else 1,  # replicas have threads of their own
-            weights=problem.weights,
-            kinds=problem.kinds,
-        )
-        return with_replicas(sampler, self, n_warmup)
+        return RJHMC.build(problem, configuration, n_warmup, threads)
 
 
 @described

@@ -161,6 +161,7 @@ class RuleDraws:
         self, method: Any, columns: FloatArray, kinds: Kinds | None, rng: np.random.Generator
     ) -> None:
         self.columns, self.rng = columns, rng
+        self.rows = np.arange(columns.shape[1])
         self.kinds = plain_kinds(len(columns)) if kinds is None else kinds
         self.tau = getattr(method, "tau_prior", (1.0, 1.0))
         own = getattr(method, "feature_prior", None)

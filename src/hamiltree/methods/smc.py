@@ -6,17 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..core.tree.kinds import Kinds
 from ..samplers import smc
-from ..utils.arrays import FloatArray
+from ..samplers.common import Problem, Sampler
 from .base import (
     PAPER_LENGTHS,
     Configuration,
     Defaults,
-    Problem,
-    Sampler,
     described,
     refuse_special,
 )
@@ -92,16 +87,9 @@ class SMC(HardMethod):
                 "from its root does not know how many leaves it will have"
             )
 
-    def prior_tree(
-        self,
-        configuration: Configuration[Any],
-        columns: FloatArray,
-        rng: np.random.Generator,
-        kinds: Kinds | None = None,
-    ) -> PriorTree | None:
-        rules = RuleDraws(self, columns, kinds, rng)
-        rows = np.arange(columns.shape[1])
-        return branching_tree(configuration, rules.between_values, rows, rng, cut=True)
+    def prior_tree(self, configuration: Configuration[Any], rules: RuleDraws) -> PriorTree | None:
+        draw_rule = rules.between_values
+        return branching_tree(configuration, draw_rule, rules.rows, rules.rng, cut=True)
 
     def build(
         self,
@@ -112,6 +100,4 @@ class SMC(HardMethod):
         threads: int,
     ) -> Sampler:
         refuse_special(problem, self.name)
-        columns = np.asarray(problem.columns, np.float64)
-        target, n_classes, weights = problem.y, problem.n_classes, problem.weights
-        return smc.SMC.build(columns, target, n_classes, configuration, n_draws, weights=weights)
+        return smc.SMC.build(problem, configuration, n_draws)

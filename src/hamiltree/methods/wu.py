@@ -6,22 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..core.tree.kinds import Kinds
+from ..samplers.common import Problem
+from ..samplers.hard import HardSampler
 from ..samplers.wu import build_wu
-from ..utils.arrays import FloatArray
-from .base import PAPER_LENGTHS, Configuration, Defaults, Problem, Sampler, described
-from .common import (
-    HardMethod,
-    adds_replicas,
-    check_replicas,
-    hottest_power_parameter,
-    replicas_parameter,
-    tau_prior_parameter,
-    variance_parameter,
-    with_replicas,
-)
+from .base import PAPER_LENGTHS, Configuration, Defaults, described
+from .common import ChainMethod, HardMethod, tau_prior_parameter, variance_parameter
 from .parameters import parameter, real, whole
 from .prior_trees import PriorTree, RuleDraws, pinball_tree
 
@@ -33,7 +22,7 @@ PINBALL = (
 
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
-class WU(HardMethod):
+class WU(ChainMethod, HardMethod):
     """WU (Wu, Tjelmeland and West 2007): hard splits, the pinball prior, a restructuring move.
 
     Examples
@@ -70,44 +59,13 @@ class WU(HardMethod):
         whole(1),
         "Triples of moves before the restructuring move of an iteration, and again after it.",
     )
-    replicas: int | str = replicas_parameter()
-    hottest_power: float | None = hottest_power_parameter()
     tau_prior: tuple[float, float] = tau_prior_parameter()
     variance: str = variance_parameter()
 
-    def prior_tree(
-        self,
-        configuration: Configuration[Any],
-        columns: FloatArray,
-        rng: np.random.Generator,
-        kinds: Kinds | None = None,
-    ) -> PriorTree | None:
-        rules = RuleDraws(self, columns, kinds, rng)
-        return pinball_tree(configuration, rules.anywhere, np.arange(columns.shape[1]), rng)
+    def prior_tree(self, configuration: Configuration[Any], rules: RuleDraws) -> PriorTree | None:
+        return pinball_tree(configuration, rules.anywhere, rules.rows, rules.rng)
 
-    @property
-    def adds_replicas(self) -> bool:
-        return adds_replicas(self)
-
-    def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:
-        check_replicas(self)
-
-    def build(
-        self,
-        problem: Problem,
-        configuration: Configuration[Any],
-        n_warmup: int,
-        n_draws: int,
-        threads: int,
-    ) -> Sampler:
-        columns = np.asarray(problem.columns, np.float64)
-        sampler = build_wu(
-            columns,
-            problem.y,
-            problem.n_classes,
-            configuration,
-            n_warmup,
-            weights=problem.weights,
-            kinds=problem.kinds,
-        )
-        return with_replicas(sampler, self, n_warmup)
+    def build_one(
+        self, problem: Problem, configuration: Configuration[Any], n_warmup: int, threads: int
+    ) -> HardSampler:
+        return build_wu(problem, configuration, n_warmup)

@@ -22,10 +22,10 @@ from ..core.soft.learned_h import log_prior_of_h
 from ..core.soft.target import log_posterior
 from ..core.tree.nodes import Tree as Nodes
 from ..core.tree.nodes import copy_tree, empty_tree
-from ..methods.base import Configuration, Problem, build_sampler
+from ..methods.base import Configuration, build_sampler
 from ..methods.hmc import is_hard
 from ..samplers.cgm import scan_data_of, scan_model_of
-from ..samplers.common import INFORMED_MOVES
+from ..samplers.common import INFORMED_MOVES, Problem
 from ..samplers.hard import HardChain
 from ..samplers.rjhmc import RJHMCChain
 from ..utils.arrays import FloatArray

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.predict import tree_predictions
 from ..core.tree.kinds import coded_kinds
-from ..methods.prior_trees import PriorTree
+from ..methods.prior_trees import PriorTree, RuleDraws
 from .draws import Draws
 from .predictions import Seed, sampled_probabilities
 
@@ -73,6 +73,7 @@ def prior_trees(posterior: Posterior, n: int, rng: np.random.Generator) -> Poste
     columns = np.empty((p, 0))
     if method.conjugate_leaves:
         columns = scale.to_unit(posterior.data("sample_prior").X)
+    draws_of_rules = RuleDraws(method, columns, kinds, rng)
     trees: list[PriorTree] = []
     tries = 0
     while len(trees) < n:
@@ -83,7 +84,7 @@ def prior_trees(posterior: Posterior, n: int, rng: np.random.Generator) -> Poste
                 f"{configuration.max_leaves} leaves: in {tries - 1} attempts there were "
                 f"{len(trees)}"
             )
-        tree = method.prior_tree(configuration, columns, rng, kinds)
+        tree = method.prior_tree(configuration, draws_of_rules)
         if tree is not None:
             trees.append(tree)
     leaves = np.array([tree.n_leaves for tree in trees])

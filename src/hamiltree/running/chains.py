@@ -29,14 +29,14 @@ from numpy.typing import NDArray
 
 from ..core.tree.kinds import coded_kinds
 from ..core.tree.record import Piece, joined
-from ..methods.base import Configuration, Problem, build_sampler
-from ..posterior.draws import Draws, RunInfo
+from ..methods.base import Configuration, build_sampler
+from ..posterior.draws import STAT_TYPES, Draws, RunInfo, collect, collect_tallies
 from ..posterior.evidence import evidence_of_ladder, evidence_of_particles
+from ..samplers.chain_state import capture, restore
+from ..samplers.common import Problem
 from ..samplers.tempering import TemperedChain, settle
-from .chain_state import capture, restore
 from .checkpoints import Checkpoints, Identity, Snapshot
 from .cluster import advance_on_cluster, is_asked_for
-from .collect import STAT_TYPES, collect, collect_tallies
 from .interrupts import Stop
 from .progress import Report, compiled, silent
 from .takeover import Takeover
@@ -59,7 +59,7 @@ class Chains:
 
     Parameters
     ----------
-    resume : a run to go on from, of the same data, settings and seed
+    resume : a run to go on from, of the same data, configuration and seed
     stop : may ask the chains to end; looked at whenever they meet
     checkpoints : of the run; chains meet when one is to be written
     identify : says whose run it is, for checkpoints
@@ -68,7 +68,7 @@ class Chains:
     def __init__(
         self,
         problem: Problem,
-        settings: Configuration[Any],
+        configuration: Configuration[Any],
         *,
         n_chains: int,
         n_warmup: int,
@@ -82,18 +82,18 @@ class Chains:
         identify: Callable[[], Identity] = dict,
     ) -> None:
         self.started = time.perf_counter() - (0.0 if resume is None else resume.seconds)
-        self.method = settings.method
+        self.method = configuration.method
         self.n_warmup, self.seed = n_warmup, seed if isinstance(seed, int) else None
         self.on_cluster = is_asked_for(n_jobs)
         self._stop = Stop() if stop is None else stop
         self._checkpoints = Checkpoints() if checkpoints is None else checkpoints
         self._identify = identify
-        self._task = (problem, settings, n_warmup, n_particles)
+        self._task = (problem, configuration, n_warmup, n_particles)
         self._n_jobs = n_jobs
         cores = 1 if self.on_cluster else max(joblib.effective_n_jobs(n_jobs), 1)
         self._n_threads = min(cores, n_chains)
         self._inside = max(cores // n_chains, 1)  # threads of a chain, where chains leave some idle
-        sampler = build_sampler(problem, settings, n_warmup, n_particles, self._inside)
+        sampler = build_sampler(problem, configuration, n_warmup, n_particles, self._inside)
         self.h = sampler.h
         self.kinds = coded_kinds(problem.kinds)
         root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
@@ -105,7 +105,7 @@ class Chains:
             self.chains[0].compile()
         self._pieces: list[list[Piece]] = [[] for _ in self.chains]
         self._done = [0] * n_chains
-        self.takeover = Takeover(sampler, settings, n_warmup, root.spawn(n_chains))
+        self.takeover = Takeover(sampler, configuration, n_warmup, root.spawn(n_chains))
         self._before: tuple[list[Any], list[list[Piece]]] | None = None
         """Chains and draws of before the takeover, for a run that ends without draws after it."""
         self._ladders: list[TemperedChain] = []
@@ -199,8 +199,8 @@ class Chains:
         replicas = self.takeover.decide(draws)
         if replicas == 1:
             return False
-        an_iteration = (time.perf_counter() - self.started) / self.done
-        if self.takeover.seconds_of(replicas, an_iteration) > self._stop.seconds_left:
+        seconds_per_iteration = (time.perf_counter() - self.started) / self.done
+        if self.takeover.seconds_of(replicas, seconds_per_iteration) > self._stop.seconds_left:
             self.takeover.reason += ", but max_seconds leaves no time for their warm-up"
             return False
         self._take_over(replicas, self.done)
@@ -213,7 +213,7 @@ class Chains:
         self.n_warmup = at + self.takeover.n_warmup
         self.forget()
         problem, _, n_warmup, n_particles = self._task
-        self._task = (problem, self.takeover.settings, n_warmup, n_particles)
+        self._task = (problem, self.takeover.configuration, n_warmup, n_particles)
         self.block = 1
         self._know_ladders()
 

@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 from ..core.soft.data import blocks_of
 from ..core.tree.kinds import coded_kinds
 from ..core.tree.record import Piece
-from ..methods.base import Configuration, Problem
+from ..methods.base import Configuration
+from ..samplers.chain_state import State
+from ..samplers.common import Problem
 from ..utils.files import (
     PathLike,
     check_writable,
@@ -35,11 +37,10 @@ from ..utils.files import (
     replacing,
 )
 from ..utils.json_text import plain
-from .chain_state import State
 
-FORMAT = 3
+FORMAT = 4
 """Raised by one whenever the layout changes. 2: values of the method alone, and shared ones. 3:
-sets of levels."""
+sets of levels. 4: "configuration", no longer "settings"."""
 MAX_SHARE = 0.01
 """Writing takes at most this share of a run: many draws are written less often."""
 FAILURES = (OSError, RuntimeError)
@@ -51,7 +52,7 @@ Identity = dict[str, Any]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a run needs to go on as if it had never stopped, beside its data and settings."""
+    """All that a run needs to go on as if it had never stopped, but its data and configuration."""
 
     identity: Identity
     states: Sequence[State]
@@ -204,7 +205,7 @@ class Checkpoints:
 
 def identify(
     problem: Problem,
-    settings: Configuration[Any],
+    configuration: Configuration[Any],
     *,
     n_chains: int,
     n_warmup: int,
@@ -222,14 +223,14 @@ def identify(
         "n_chains": n_chains,
         "n_warmup": n_warmup,
         "random_state": seed,
-        "settings": settings.to_dict(),
+        "configuration": configuration.to_dict(),
     }
     kinds = coded_kinds(problem.kinds)
     if kinds is not None:
         identity["kinds"] = kinds.tolist()
     if problem.weights is not None:
         identity["sample_weight"] = _digest([problem.weights])
-    if settings.method.makes_particles:
+    if configuration.method.makes_particles:
         identity["n_draws"] = n_particles
     found: Identity = json.loads(json.dumps(identity, default=plain))
     return found
@@ -254,12 +255,12 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     found = [
         f"{words.get(name, name)} was {there.get(name)!r} and is {here.get(name)!r}"
         for name in here
-        if name not in ("X", "y", "settings") and there.get(name) != here[name]
+        if name not in ("X", "y", "configuration") and there.get(name) != here[name]
     ]
     shapes = ("rows", "columns", "n_classes")
     if all(there.get(name) == here[name] for name in shapes):
         found += [f"{name} has other values" for name in ("X", "y") if there[name] != here[name]]
-    before, now = there["settings"], here["settings"]
+    before, now = there["configuration"], here["configuration"]
     if before["method"] != now["method"]:  # then so are its parameters
         return [*found, f"method was {before['method']!r} and is {now['method']!r}"]
     found += [

@@ -1,6 +1,6 @@
 """Chains on other machines: one joblib task per chain, where ``joblib.parallel_config`` sends it.
 
-A task gets the data, the settings and the state of its chain, and gives back draws and the new
+A task gets the data, the configuration and the state of its chain, and gives back draws and the new
 state. It has no other input, so a task that is lost with its worker is simply run again, and the
 draws are those of a run on this machine.
 """
@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from ..core.tree.kinds import coded_kinds, decoded_kinds
 from ..core.tree.record import Piece
-from ..methods.base import Chain, Configuration, Problem, build_sampler
-from .chain_state import State, capture, restore
+from ..methods.base import Configuration, build_sampler
+from ..samplers.chain_state import State, capture, restore
+from ..samplers.common import Chain, Problem
 
 ATTEMPTS = 3
 """So often in a row may workers be lost without a single chain coming back."""
@@ -37,7 +38,7 @@ def is_asked_for(n_jobs: int | None) -> bool:
 
 def advance_on_cluster(
     problem: Problem,
-    settings: Configuration[Any],
+    configuration: Configuration[Any],
     n_warmup: int,
     n_particles: int,
     chains: Sequence[Chain],
@@ -57,15 +58,14 @@ def advance_on_cluster(
         return_as="generator_unordered" if unordered else "list",
     )
     # Arrays of their own, not inside an object: joblib then sends them once to each worker.
-    kinds = coded_kinds(problem.kinds)
-    data = (np.asarray(problem.columns), problem.y, problem.n_classes, problem.weights, kinds)
-    configuration = (settings, n_warmup, n_particles)
+    data = (np.asarray(problem.columns), problem.y, problem.weights, coded_kinds(problem.kinds))
+    plan = (problem.n_classes, configuration, n_warmup, n_particles)
     left, failures = dict(steps), 0
     own_error: Exception | None = None
     while left and own_error is None:
         try:
             tasks = [
-                delayed(_advance)(*data, *configuration, number, capture(chains[number]), n)
+                delayed(_advance)(*data, plan, number, capture(chains[number]), n)
                 for number, n in left.items()
             ]
             with _quietly_closed(pool(tasks)) as results:
@@ -99,23 +99,21 @@ def _quietly_closed(results: Any) -> Iterator[Any]:
 def _advance(
     columns: NDArray[np.float64],
     y: NDArray[np.generic],
-    n_classes: int,
     weights: NDArray[np.float64] | None,
     kinds: NDArray[np.int64] | None,
-    settings: Configuration[Any],
-    n_warmup: int,
-    n_particles: int,
+    plan: tuple[int, Configuration[Any], int, int],
     number: int,
     state: State,
     n: int,
 ) -> tuple[int, list[Piece], State, Exception | None]:
     """On the other machine: number, draws and new state of a chain, or the chain's own error."""
     try:
+        n_classes, configuration, n_warmup, n_particles = plan
         # Copies: engines share arrays that cannot be written to, which compiled code has not met.
         own_weights = None if weights is None else np.array(weights)
         own_kinds = None if kinds is None else decoded_kinds(np.array(kinds))
         problem = Problem(np.array(columns), np.array(y), n_classes, own_weights, own_kinds)
-        sampler = build_sampler(problem, settings, n_warmup, n_particles)
+        sampler = build_sampler(problem, configuration, n_warmup, n_particles)
         chain: Any = sampler.start(np.random.Generator(np.random.PCG64(0)))
         restore(chain, state)
         blocks = chain.advance(n)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from html import escape
 from threading import Lock
 from typing import Any, Protocol
 
@@ -15,9 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..core.backend.cache import CACHE, CAN_KEEP
 from ..core.backend.units import Unit, compile_units, missing
-
-SECONDS = 0.25
-"""Between two updates of a notebook's bar: each is a message to the browser."""
+from ..utils.notebook import in_notebook, notebook_bar
 
 
 class Report(Protocol):
@@ -95,46 +91,6 @@ def progress_bar(show: bool | None, *, unit: str) -> Iterator[Report]:
         yield report
 
 
-# ------------------------------------------------------------------ notebooks
-
-
-def in_notebook() -> bool:
-    """Whether a Jupyter kernel runs us; IPython in a terminal is a terminal."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return shell is not None and getattr(shell, "kernel", None) is not None
-
-
-@contextmanager
-def notebook_bar(what: str) -> Iterator[Callable[[float, float | None, str], None]]:
-    """A bar of plain HTML, which needs no widgets; ``show(done, total, text)`` from any thread.
-
-    Rich asks for ipywidgets in notebooks, and shows nothing without them.
-    """
-    from IPython.display import HTML, display
-
-    started, last, lock = time.monotonic(), -SECONDS, Lock()
-    handle: Any = display(HTML(_bar_html(what, 0, None, "")), display_id=True)
-
-    def show(done: float, total: float | None, text: str) -> None:
-        nonlocal last
-        passed = time.monotonic() - started
-        with lock:
-            if passed - last < SECONDS:
-                return
-            last = passed
-        left = ""
-        if total and 0 < done <= total and passed > 2:
-            left = f"about {passed * (total - done) / done:.0f} s left"
-        words = ", ".join(part for part in (text, left) if part)
-        handle.update(HTML(_bar_html(what, done, total, words)))
-
-    try:
-        yield show
-    finally:
-        handle.update(HTML(""))
-
-
 @contextmanager
 def _counting(unit: str) -> Iterator[Report]:
     done, lock = 0, Lock()
@@ -148,12 +104,3 @@ def _counting(unit: str) -> Iterator[Report]:
             show(done, total, f"{done:,}{limit} {unit}")
 
         yield report
-
-
-def _bar_html(what: str, done: float, total: float | None, text: str) -> str:
-    value = f' value="{done:g}" max="{total:g}"' if total else ""
-    return (
-        f'<div style="font:13px system-ui,sans-serif">{escape(what)} <progress{value} '
-        f'aria-label="{escape(what)}" style="width:16em;vertical-align:middle"></progress> '
-        f"{escape(text)}</div>"
-    )

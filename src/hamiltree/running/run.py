@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..methods.base import Configuration, Problem, build_sampler
+from ..methods.base import Configuration, build_sampler
 from ..posterior.draws import Draws, RunInfo
+from ..samplers.common import Problem
 from .chains import Chains
 from .checkpoints import Checkpoints, Identity, identify
 from .interrupts import Stop, Stopped, TimeIsOver
@@ -40,7 +41,7 @@ class Goal:
 
 def sample(
     problem: Problem,
-    settings: Configuration[Any],
+    configuration: Configuration[Any],
     *,
     n_chains: int,
     n_warmup: int,
@@ -76,11 +77,11 @@ def sample(
 
     @cache
     def identity() -> Identity:
-        return identify(problem, settings, **lengths)
+        return identify(problem, configuration, **lengths)
 
     chains = Chains(
         problem,
-        settings,
+        configuration,
         **lengths,
         n_jobs=n_jobs,
         progress=progress,
@@ -94,7 +95,7 @@ def sample(
             f"the run to continue has {chains.n_draws} draws per chain already, more than "
             f"n_draws={n_draws}: ask for at least as many, or start anew"
         )
-    particles = settings.method.makes_particles
+    particles = configuration.method.makes_particles
     with stop:
         stop.start_clock()
         checkpoints.begin(chains.snapshot)

@@ -42,11 +42,11 @@ class Takeover:
     def __init__(
         self,
         sampler: Any,
-        settings: Configuration[Any],
+        configuration: Configuration[Any],
         n_warmup: int,
         seeds: Sequence[np.random.SeedSequence],
     ) -> None:
-        self.settings = settings
+        self.configuration = configuration
         self.n_warmup = n_warmup
         """Iterations of warm-up after the takeover."""
         self.replicas = 1
@@ -59,7 +59,7 @@ class Takeover:
         """Draws of each chain by which it is decided."""
         self._sampler, self._seeds = sampler, seeds
         self.is_open = (
-            settings.method.adds_replicas and len(seeds) > 1 and n_warmup >= FEWEST_WARMUP
+            configuration.method.adds_replicas and len(seeds) > 1 and n_warmup >= FEWEST_WARMUP
         )
         """Whether it is still to be decided."""
 
@@ -80,19 +80,19 @@ class Takeover:
         )
         return replicas_for(draws.log_likelihood)
 
-    def seconds_of(self, replicas: int, an_iteration: float) -> float:
+    def seconds_of(self, replicas: int, seconds_per_iteration: float) -> float:
         """That the warm-up of so many replicas takes, by the seconds of an iteration so far."""
-        return COST * replicas * self.n_warmup * an_iteration
+        return COST * replicas * self.n_warmup * seconds_per_iteration
 
     def start(self, replicas: int, at: int, chains: Sequence[Any]) -> list[TemperedChain]:
         """Chains with replicas, all of which begin at the tree that the chain before had."""
         self.is_open = False
         self.replicas, self.at = replicas, at
-        self.settings = replace(
-            self.settings, method=self.settings.method.set_params(replicas=replicas)
+        self.configuration = replace(
+            self.configuration, method=self.configuration.method.set_params(replicas=replicas)
         )
         tempered = Tempered(
-            self._sampler, self.n_warmup, replicas, self.settings.method.hottest_power
+            self._sampler, self.n_warmup, replicas, self.configuration.method.hottest_power
         )
         started = []
         for chain, seed in zip(chains, self._seeds, strict=True):

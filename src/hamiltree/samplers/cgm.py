@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.backend.jit import kernel
 from ..core.backend.records import RNG
@@ -20,9 +19,8 @@ from ..core.hard.informed_sweep import Explorer, sweep_hard_tree
 from ..core.hard.moves import HardModel, attempt
 from ..core.hard.record import record_hard_tree, start_tree
 from ..core.scan.data import CLASS_COUNTS, OWN_VARIANCE, ScanData, ScanModel, make_scan_data
-from ..core.tree.kinds import Kinds
 from ..core.tree.record import Block, is_full
-from .common import sweep_of
+from .common import Problem, sweep_of
 from .hard import HardLoop, HardPlan, HardSampler, make_model
 
 if TYPE_CHECKING:
@@ -60,19 +58,10 @@ def advance_cgm(model, loop, explorer, plan, block, n, rng):
 unit(advance_cgm, HardModel, HardLoop, Explorer, HardPlan, Block, int, RNG)
 
 
-def build_cgm(
-    columns: NDArray[np.float64],
-    y: NDArray[np.generic],
-    n_classes: int,
-    settings: Configuration[Any],
-    n_warmup: int,
-    *,
-    weights: NDArray[np.float64] | None = None,
-    kinds: Kinds | None = None,
-) -> HardSampler:
-    model = make_model(columns, y, n_classes, settings, pinball=False, weights=weights, kinds=kinds)
-    sweep = sweep_of(settings)
-    proposals = settings.method.proposals if settings.method.moves == "prior" else 0
+def build_cgm(problem: Problem, configuration: Configuration[Any], n_warmup: int) -> HardSampler:
+    model = make_model(problem, configuration, pinball=False)
+    sweep = sweep_of(configuration)
+    proposals = configuration.method.proposals if configuration.method.moves == "prior" else 0
     return HardSampler(
         model,
         HardPlan(n_warmup=n_warmup, repeats=proposals),

@@ -22,10 +22,9 @@ from ..core.hard.shapes import make_shape_prior
 from ..core.moves.propose import NAMES, propose_informed
 from ..core.scan.data import FULL, UNIFORM, ScanData, ScanModel
 from ..core.scan.proposals import kernels_of_scans
-from ..core.tree.kinds import Kinds
 from ..core.tree.nodes import empty_tree
 from ..core.tree.record import Piece, drain, make_block
-from .common import tree_prior_of
+from .common import Problem, tree_prior_of
 
 if TYPE_CHECKING:
     from ..methods.base import Configuration
@@ -160,35 +159,32 @@ class HardChain:
         }
 
 
-def make_model(
-    columns: NDArray[np.float64],
-    y: NDArray[np.generic],
-    n_classes: int,
-    settings: Configuration[Any],
-    *,
-    pinball: bool,
-    weights: NDArray[np.float64] | None = None,
-    kinds: Kinds | None = None,
-) -> HardModel:
-    kind = FULL if pinball else RULE_PRIORS[settings.method.rule_prior]
+def make_model(problem: Problem, configuration: Configuration[Any], *, pinball: bool) -> HardModel:
+    columns, weights, kinds = (
+        np.asarray(problem.columns, np.float64),
+        problem.weights,
+        problem.kinds,
+    )
+    method = configuration.method
+    kind = FULL if pinball else RULE_PRIORS[method.rule_prior]
     leaf, target, classes = make_leaf_model(
-        y,
-        n_classes,
-        class_prior=settings.method.class_concentration(n_classes),
-        variance_prior=settings.method.variance_prior,
-        mean_prior=settings.method.mean_prior,
-        common=settings.method.variance == "common",
+        problem.y,
+        problem.n_classes,
+        class_prior=method.class_concentration(problem.n_classes),
+        variance_prior=method.variance_prior,
+        mean_prior=method.mean_prior,
+        common=method.variance == "common",
         weights=weights,
     )
-    prior = tree_prior_of(columns.shape[0], settings, kinds)
+    prior = tree_prior_of(columns.shape[0], configuration, kinds)
     coded = kind == UNIFORM
     shape = make_shape_prior(
-        min_leaves=settings.method.min_leaves,
-        max_leaves=settings.max_leaves,
-        alpha_split=settings.alpha_split or 0.5,  # read unless pinball
-        beta_split=settings.beta_split or 0.0,
-        expected_splits=getattr(settings.method, "expected_splits", 1.0),  # read if pinball
-        left_share=getattr(settings.method, "left_share", 0.5),
+        min_leaves=method.min_leaves,
+        max_leaves=configuration.max_leaves,
+        alpha_split=configuration.alpha_split or 0.5,  # read unless pinball
+        beta_split=configuration.beta_split or 0.0,
+        expected_splits=getattr(method, "expected_splits", 1.0),  # read if pinball
+        left_share=getattr(method, "left_share", 0.5),
         pinball=pinball,
     )
     return HardModel(
@@ -196,7 +192,7 @@ def make_model(
         rules=RuleModel(kind=kind, prior=prior, feature_weight=np.exp(prior.log_feature)),
         shape=shape,
         leaf=leaf,
-        power=np.array([settings.method.likelihood_power], np.float64),
+        power=np.array([method.likelihood_power], np.float64),
     )
 
 

@@ -21,7 +21,6 @@ from ..core.scan.parts import PART_KERNELS
 from ..core.scan.proposals import kernels_of_scans
 from ..core.soft.data import (
     VALUE,
-    Columns,
     Data,
     inputs_of,
     make_data,
@@ -40,13 +39,13 @@ from ..core.soft.parallel_likelihood import parallel_likelihood, pass_over_parts
 from ..core.soft.prior_jumps import no_jump, propose_jump
 from ..core.soft.sweep import informed_sweep
 from ..core.soft.target import evaluate, likelihood_of, nuts_on_tree
-from ..core.tree.kinds import Kinds
 from ..core.tree.record import (
     Block,
     Piece,
     drain,
     make_block,
 )
+from .common import Problem
 from .rjhmc_state import (
     MOVES,
     family_of,
@@ -73,7 +72,7 @@ class RJHMC:
 
     data: Data
     scan_data: ScanData
-    settings: Configuration[Any]
+    configuration: Configuration[Any]
     n_classes: int
     n_warmup: int
     h: NDArray[np.float64]
@@ -83,22 +82,14 @@ class RJHMC:
 
     @classmethod
     def build(
-        cls,
-        columns: Columns,
-        y: NDArray[np.generic],
-        n_classes: int,
-        settings: Configuration[Any],
-        n_warmup: int,
-        threads: int = 1,
-        *,
-        weights: NDArray[np.float64] | None = None,
-        kinds: Kinds | None = None,
+        cls, problem: Problem, configuration: Configuration[Any], n_warmup: int, threads: int = 1
     ) -> RJHMC:
-        data = make_data(columns, y, n_classes, weights, kinds)
-        scan_data = sorted_columns(data, settings)
+        columns, n_classes = problem.columns, problem.n_classes
+        data = make_data(columns, problem.y, n_classes, problem.weights, problem.kinds)
+        scan_data = sorted_columns(data, configuration)
         # rows that pad the columns are 0, as some row is
-        h = softness_of(inputs_of(data), settings, data.kinds)
-        return cls(data, scan_data, settings, n_classes, n_warmup, h, threads)
+        h = softness_of(inputs_of(data), configuration, data.kinds)
+        return cls(data, scan_data, configuration, n_classes, n_warmup, h, threads)
 
     def start(self, rng: np.random.Generator, keep: bool = True) -> RJHMCChain:
         return RJHMCChain(self, rng, keep)
@@ -106,7 +97,7 @@ class RJHMC:
     @property
     def kernels(self) -> list[Any]:
         """What a chain of it calls; see ``core.backend.units``."""
-        prior_moves = self.settings.method.moves == "prior"
+        prior_moves = self.configuration.method.moves == "prior"
         small = likelihood_of(family_of(self))
         large = bool(self.scan_data.code.size) or self.data.n_rows > BINNED_ROWS
         return [
@@ -117,7 +108,7 @@ class RJHMC:
             *(PART_KERNELS if large else ()),
             informed_sweep,
             hmc_steps,
-            update_rules if has_rule_updates(self.settings) else keep_rules,
+            update_rules if has_rule_updates(self.configuration) else keep_rules,
             propose_jump if prior_moves else no_jump,
             update_h if self.learns_h else keep_h,
             advance,
@@ -126,7 +117,7 @@ class RJHMC:
 
     @property
     def learns_h(self) -> bool:
-        return isinstance(self.settings.h, str) and self.settings.h == "learn"
+        return isinstance(self.configuration.h, str) and self.configuration.h == "learn"
 
     @property
     def max_nuts_depth(self) -> int:
@@ -135,12 +126,13 @@ class RJHMC:
         Then there are three gradients, or more that together see at most ROWS_PER_STEP rows: large
         data are not long in finding the thresholds, and a scan costs what a gradient does.
         """
-        settings = self.settings
-        if settings.method.max_nuts_depth is not None:
-            return settings.method.max_nuts_depth
+        method = self.configuration.method
+        if method.max_nuts_depth is not None:
+            depth: int = method.max_nuts_depth
+            return depth
         most = MAX_NUTS_DEPTH
-        if settings.method.moves == "informed":
-            most = INFORMED_NUTS_DEPTH[settings.method.name]
+        if method.moves == "informed":
+            most = INFORMED_NUTS_DEPTH[method.name]
         if self.data.n_rows <= BINNED_ROWS:
             return most
         return min(max(int(np.log2(ROWS_PER_STEP / self.data.n_rows)), 2), most)
@@ -156,16 +148,16 @@ class RJHMCChain:
         self.plan = make_plan(sampler, keep)
         self.calls = Calls(
             steps=hmc_steps,
-            jump=propose_jump if sampler.settings.method.moves == "prior" else no_jump,
+            jump=propose_jump if sampler.configuration.method.moves == "prior" else no_jump,
             update_h=update_h if sampler.learns_h else keep_h,
         )
         self.state = make_state(sampler)
         softnesses = 0
         if sampler.learns_h:
-            self.state.model.h[:] = first_softness_of(sampler.h, sampler.settings)
-            softnesses = len(sampler.h) if sampler.settings.method.h_by_feature else 1
+            self.state.model.h[:] = first_softness_of(sampler.h, sampler.configuration)
+            softnesses = len(sampler.h) if sampler.configuration.method.h_by_feature else 1
         self.block = make_block(
-            sampler.settings.max_leaves,
+            sampler.configuration.max_leaves,
             self.state.tree.weights.shape[1],
             max(sampler.n_classes, 1),
             softnesses,

@@ -77,7 +77,7 @@ MOVES = {
 }
 
 
-def sorted_columns(data: Data, settings: Configuration[Any]) -> ScanData:
+def sorted_columns(data: Data, configuration: Configuration[Any]) -> ScanData:
     """What the scans need of the data; of one row where nothing is scanned."""
     rows = np.concatenate(
         [np.arange(a, a + n) for a, n in zip(data.block, data.block_rows, strict=False)]
@@ -86,19 +86,19 @@ def sorted_columns(data: Data, settings: Configuration[Any]) -> ScanData:
     label = np.zeros(inputs.shape[1], np.int64)
     for b, code in enumerate(data.block_class):
         label[data.block[b] : data.block[b + 1]] = code
-    if not sweep_of(settings):
+    if not sweep_of(configuration):
         rows = rows[:1]
     target = data.y[0]
     if data.root.size:
         target = target / np.maximum(data.root[0], 1e-300)[: len(target)]  # padding is 0
-    y = target - settings.method.mu_prior[0]
+    y = target - configuration.method.mu_prior[0]
     return make_scan_data(
         inputs,
         rows,
         label,
         y,
         binned=len(rows) > BINNED_ROWS and not data.kinds.special,
-        projected=settings.method.oblique,
+        projected=configuration.method.oblique,
         weights=data.weight if data.weight.size else None,
         kinds=data.kinds,
     )
@@ -110,24 +110,23 @@ gradients moves thresholds enough for these to be exchanged."""
 
 
 def make_plan(sampler: RJHMC, keep: bool) -> Plan:
-    settings, n_warmup = sampler.settings, sampler.n_warmup
-    first, final = first_softness_of(sampler.h, settings), sampler.h
+    configuration, n_warmup = sampler.configuration, sampler.n_warmup
+    method = configuration.method
+    first, final = first_softness_of(sampler.h, configuration), sampler.h
     if (first == first[0]).all() and (final == final[0]).all():
         first, final = first[:1], final[:1]
-    warm_probs = settings.method.warmup_move_probs or settings.method.move_probs
-    steps = settings.method.adapt_steps if settings.method.adapt == "transition" else 0
+    warm_probs = method.warmup_move_probs or method.move_probs
+    steps = method.adapt_steps if method.adapt == "transition" else 0
     _, window_end = window_masks(n_warmup)
     adapt_slow, adapt_end = window_masks(steps)
     return Plan(
-        index_update={"mh": MH, "liu": LIU, "gibbs": GIBBS}[settings.method.index_update],
-        double_sided=settings.method.scheme == "double-sided",
-        adapt_each=settings.method.adapt == "transition",
-        inner_steps=settings.method.inner_steps,
-        probs=np.array([warm_probs, settings.method.move_probs], np.float64),
-        biased=np.array(
-            [settings.method.warmup_acceptance == "biased", settings.method.acceptance == "biased"]
-        ),
-        target_accept=settings.method.target_accept,
+        index_update={"mh": MH, "liu": LIU, "gibbs": GIBBS}[method.index_update],
+        double_sided=method.scheme == "double-sided",
+        adapt_each=method.adapt == "transition",
+        inner_steps=method.inner_steps,
+        probs=np.array([warm_probs, method.move_probs], np.float64),
+        biased=np.array([method.warmup_acceptance == "biased", method.acceptance == "biased"]),
+        target_accept=method.target_accept,
         max_depth=sampler.max_nuts_depth if keep else min(sampler.max_nuts_depth, HOT_NUTS_DEPTH),
         n_warmup=n_warmup,
         h_warmup=h_schedule(n_warmup, first, final),
@@ -136,15 +135,15 @@ def make_plan(sampler: RJHMC, keep: bool) -> Plan:
         adapt_slow=adapt_slow,
         adapt_end=adapt_end,
         h_final=final.copy(),
-        sweep=np.array([ENTRIES[name] for name in sweep_of(settings)], np.int64),
+        sweep=np.array([ENTRIES[name] for name in sweep_of(configuration)], np.int64),
         keep=keep,
         h_prior=h_prior_of(sampler),
-        prior_moves=settings.method.moves == "prior",
+        prior_moves=method.moves == "prior",
     )
 
 
 def h_prior_of(sampler: RJHMC) -> HPrior:
-    method = sampler.settings.method
+    method = sampler.configuration.method
     median, sd = method.h_prior
     low, high = (math.log(end) for end in H_RANGE)
     below = [float(ndtr((end - math.log(median)) / sd)) for end in (low, high)]
@@ -162,18 +161,18 @@ def h_prior_of(sampler: RJHMC) -> HPrior:
 def family_of(sampler: RJHMC) -> int:
     if sampler.n_classes:
         soft = sampler.learns_h or bool(np.any(sampler.h > 0.0))
-        normalised = soft and sampler.settings.method.likelihood == "normalised"
+        normalised = soft and sampler.configuration.method.likelihood == "normalised"
         return int(LABELS if normalised else CLASSES)
-    return int(COLLAPSED if sampler.settings.method.leaf_means == "collapsed" else MEANS)
+    return int(COLLAPSED if sampler.configuration.method.leaf_means == "collapsed" else MEANS)
 
 
 def model_of(sampler: RJHMC, work: Work) -> Model:
-    settings, n_classes = sampler.settings, sampler.n_classes
+    method, n_classes = sampler.configuration.method, sampler.n_classes
     inputs = inputs_of(sampler.data)
-    class_prior = np.array(settings.method.class_concentration(n_classes), float)
-    leaf_prior = make_leaf_prior(class_prior, settings.method.mu_prior, settings.method.sigma_prior)
+    class_prior = np.array(method.class_concentration(n_classes), float)
+    leaf_prior = make_leaf_prior(class_prior, method.mu_prior, method.sigma_prior)
     centre = np.zeros(0)  # the paper's coordinates
-    if settings.method.oblique and settings.method.moves == "informed":
+    if method.oblique and method.moves == "informed":
         # rows that pad the columns are 0
         weight = sampler.data.weight
         total = inputs @ weight if weight.size else inputs.sum(axis=1)
@@ -181,10 +180,10 @@ def model_of(sampler: RJHMC, work: Work) -> Model:
     return make_model(
         family_of(sampler),
         sampler.data,
-        tree_prior_of(len(inputs), settings, sampler.data.kinds),
+        tree_prior_of(len(inputs), sampler.configuration, sampler.data.kinds),
         leaf_prior,
         sampler.h.copy(),  # a chain's own: it moves
-        float(settings.method.likelihood_power),
+        float(method.likelihood_power),
         centre.astype(np.float64),
         work,
     )
@@ -192,9 +191,9 @@ def model_of(sampler: RJHMC, work: Work) -> Model:
 
 def proposals_of(sampler: RJHMC, model: Model, n_weights: int) -> Proposals:
     """What the informed moves scan; they see explicit means integrated out."""
-    prior, leaves = model.leaf_prior, sampler.settings.max_leaves
+    prior, leaves = model.leaf_prior, sampler.configuration.max_leaves
     h = model.h  # the same array: it moves with the chain's
-    if model.family == LABELS and not sampler.settings.method.oblique:
+    if model.family == LABELS and not sampler.configuration.method.oblique:
         h = softness_in_scans(sampler.h, sampler.scan_data.n_levels, sampler.data.n_rows)
     scan_model = ScanModel(
         prior=model.prior,
@@ -215,17 +214,17 @@ def proposals_of(sampler: RJHMC, model: Model, n_weights: int) -> Proposals:
     return make_proposals(scan)
 
 
-def has_rule_updates(settings: Configuration[Any]) -> bool:
+def has_rule_updates(configuration: Configuration[Any]) -> bool:
     """Whether rules need their own kernels: no informed move draws the weights of hard splits."""
-    oblique_hard = settings.method.oblique and np.all(np.asarray(settings.h) == 0.0)
-    return settings.method.moves == "prior" or bool(oblique_hard)
+    oblique_hard = configuration.method.oblique and np.all(np.asarray(configuration.h) == 0.0)
+    return configuration.method.moves == "prior" or bool(oblique_hard)
 
 
 def make_state(sampler: RJHMC) -> State:
-    settings = sampler.settings
+    configuration = sampler.configuration
     p = len(sampler.h)
-    n_weights = p if settings.method.oblique else 0
-    capacity = settings.max_leaves
+    n_weights = p if configuration.method.oblique else 0
+    capacity = configuration.max_leaves
     family = family_of(sampler) if sampler.n_classes else int(COLLAPSED)
     sizes = (capacity, sampler.n_classes, n_weights, family)
     work = make_work(sampler.data, *sizes, sampler.threads)
@@ -250,5 +249,5 @@ def make_state(sampler: RJHMC) -> State:
         averager=np.zeros(AVERAGER),
         sweep=informed_sweep,
         nuts=nuts_on_tree,
-        update_rules=update_rules if has_rule_updates(settings) else keep_rules,
+        update_rules=update_rules if has_rule_updates(configuration) else keep_rules,
     )

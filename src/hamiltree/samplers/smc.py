@@ -33,7 +33,7 @@ from ..core.smc.particles import (
     write_particles,
 )
 from ..core.tree.record import FOUNDER, LOG_WEIGHT, SCALARS, Block, Piece
-from .common import tree_prior_of
+from .common import Problem, tree_prior_of
 
 if TYPE_CHECKING:
     from ..methods.base import Configuration
@@ -54,41 +54,34 @@ class SMC:
     """Of each island."""
 
     @classmethod
-    def build(
-        cls,
-        columns: NDArray[np.float64],
-        y: NDArray[np.generic],
-        n_classes: int,
-        settings: Configuration[Any],
-        n_particles: int,
-        *,
-        weights: NDArray[np.float64] | None = None,
-    ) -> SMC:
+    def build(cls, problem: Problem, configuration: Configuration[Any], n_particles: int) -> SMC:
+        columns, weights = np.asarray(problem.columns, np.float64), problem.weights
+        method = configuration.method
         leaf_model, target, codes = make_leaf_model(
-            y,
-            n_classes,
-            class_prior=settings.method.class_concentration(n_classes),
-            variance_prior=settings.method.variance_prior,
-            mean_prior=settings.method.mean_prior,
+            problem.y,
+            problem.n_classes,
+            class_prior=method.class_concentration(problem.n_classes),
+            variance_prior=method.variance_prior,
+            mean_prior=method.mean_prior,
             weights=weights,
         )
-        prior = tree_prior_of(len(columns), settings)
+        prior = tree_prior_of(len(columns), configuration)
         table = make_table(
             columns,
             leaf_model,
             target,
             codes,
             weight=np.exp(prior.log_feature),
-            power=settings.method.likelihood_power,
-            min_size=settings.method.min_size,
+            power=method.likelihood_power,
+            min_size=method.min_size,
             row_weight=weights,
         )
         plan = SMCPlan(
             table=table,
             prior=prior,
-            proposal=PROPOSALS[settings.method.split_proposal],
-            resampling=RESAMPLINGS[settings.method.resampling],
-            ess_threshold=float(settings.method.ess_threshold),
+            proposal=PROPOSALS[method.split_proposal],
+            resampling=RESAMPLINGS[method.resampling],
+            ess_threshold=float(method.ess_threshold),
         )
         return cls(plan, n_particles)
 

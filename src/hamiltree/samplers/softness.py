@@ -28,24 +28,24 @@ NOISE = 1e-9
 
 
 def softness_of(
-    columns: NDArray[np.float64], settings: Configuration[Any], kinds: Kinds | None = None
+    columns: NDArray[np.float64], configuration: Configuration[Any], kinds: Kinds | None = None
 ) -> NDArray[np.float64]:
     """[p]; softness of each column, or where learning it starts; ``columns`` [p, n], 0 to 1."""
     p = len(columns)
-    if isinstance(settings.h, str):
-        if settings.h == "auto":
-            return auto_softness(columns, settings.method.h_by_feature, kinds)
-        return np.full(p, settings.method.h_prior[0])
-    return np.broadcast_to(np.asarray(settings.h, np.float64), p).copy()
+    if isinstance(configuration.h, str):
+        if configuration.h == "auto":
+            return auto_softness(columns, configuration.method.h_by_feature, kinds)
+        return np.full(p, configuration.method.h_prior[0])
+    return np.broadcast_to(np.asarray(configuration.h, np.float64), p).copy()
 
 
 def first_softness_of(
-    final: NDArray[np.float64], settings: Configuration[Any]
+    final: NDArray[np.float64], configuration: Configuration[Any]
 ) -> NDArray[np.float64]:
     """[p]; softness at the start of warm-up."""
-    if settings.method.h_init is None:
+    if configuration.method.h_init is None:
         return final.copy()
-    return np.broadcast_to(np.asarray(settings.method.h_init, np.float64), len(final)).copy()
+    return np.broadcast_to(np.asarray(configuration.method.h_init, np.float64), len(final)).copy()
 
 
 def auto_softness(

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numba import types
-from numpy.typing import NDArray
 
 from ..core.backend.jit import kernel
 from ..core.backend.records import RNG
 from ..core.backend.units import unit
 from ..core.hard.moves import CHANGE, GROW, PRUNE, RESTRUCTURE, SWAP, HardModel, attempt
 from ..core.hard.record import record_hard_tree, start_tree
-from ..core.tree.kinds import Kinds
 from ..core.tree.record import Block, is_full
+from .common import Problem
 from .hard import HardLoop, HardPlan, HardSampler, make_model
 
 if TYPE_CHECKING:
@@ -70,17 +68,8 @@ def advance_wu(model, loop, explorer, plan, block, n, rng):
 unit(advance_wu, HardModel, HardLoop, types.none, HardPlan, Block, int, RNG)
 
 
-def build_wu(
-    columns: NDArray[np.float64],
-    y: NDArray[np.generic],
-    n_classes: int,
-    settings: Configuration[Any],
-    n_warmup: int,
-    *,
-    weights: NDArray[np.float64] | None = None,
-    kinds: Kinds | None = None,
-) -> HardSampler:
-    model = make_model(columns, y, n_classes, settings, pinball=True, weights=weights, kinds=kinds)
+def build_wu(problem: Problem, configuration: Configuration[Any], n_warmup: int) -> HardSampler:
+    model = make_model(problem, configuration, pinball=True)
     return HardSampler(
-        model, HardPlan(n_warmup=n_warmup, repeats=settings.method.triples), advance_wu, MOVES
+        model, HardPlan(n_warmup=n_warmup, repeats=configuration.method.triples), advance_wu, MOVES
     )

@@ -1,13 +1,20 @@
-"""Plain HTML for notebooks: texts, badges and tables that follow the notebook's own colours."""
+"""Plain HTML for notebooks: texts, badges, bars and sliders in the notebook's own colours."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from html import escape
+from threading import Lock
+from typing import Any
 
 GOOD, BAD = "#1a7f4b", "#b3410e"
+SECONDS = 0.25
+"""Between two updates of a notebook's bar: each is a message to the browser."""
 
 
 def badge(text: str, good: bool) -> str:
@@ -86,3 +93,52 @@ class Text(str):
 
     def _repr_html_(self) -> str:
         return html_of_text(str(self))
+
+
+# ------------------------------------------------------------------ progress
+
+
+def in_notebook() -> bool:
+    """Whether a Jupyter kernel runs us; IPython in a terminal is a terminal."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and getattr(shell, "kernel", None) is not None
+
+
+@contextmanager
+def notebook_bar(what: str) -> Iterator[Callable[[float, float | None, str], None]]:
+    """A bar of plain HTML, which needs no widgets; ``show(done, total, text)`` from any thread.
+
+    Rich asks for ipywidgets in notebooks, and shows nothing without them.
+    """
+    from IPython.display import HTML, display
+
+    started, last, lock = time.monotonic(), -SECONDS, Lock()
+    handle: Any = display(HTML(_bar_html(what, 0, None, "")), display_id=True)
+
+    def show(done: float, total: float | None, text: str) -> None:
+        nonlocal last
+        passed = time.monotonic() - started
+        with lock:
+            if passed - last < SECONDS:
+                return
+            last = passed
+        left = ""
+        if total and 0 < done <= total and passed > 2:
+            left = f"about {passed * (total - done) / done:.0f} s left"
+        words = ", ".join(part for part in (text, left) if part)
+        handle.update(HTML(_bar_html(what, done, total, words)))
+
+    try:
+        yield show
+    finally:
+        handle.update(HTML(""))
+
+
+def _bar_html(what: str, done: float, total: float | None, text: str) -> str:
+    value = f' value="{done:g}" max="{total:g}"' if total else ""
+    return (
+        f'<div style="font:13px system-ui,sans-serif">{escape(what)} <progress{value} '
+        f'aria-label="{escape(what)}" style="width:16em;vertical-align:middle"></progress> '
+        f"{escape(text)}</div>"
+    )

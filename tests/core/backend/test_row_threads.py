@@ -20,8 +20,9 @@ from hamiltree.core.soft import parallel_likelihood
 from hamiltree.core.soft.data import MEANS, make_data, make_work
 from hamiltree.core.soft.target import dimension, log_density_and_gradient, make_model, unconstrain
 from hamiltree.core.tree.routing import BLOCK
-from hamiltree.running.chain_state import capture, restore
 from hamiltree.samplers import rjhmc, rjhmc_state
+from hamiltree.samplers.chain_state import capture, restore
+from hamiltree.samplers.common import Problem
 
 from ...support.configuring import configured, parameters
 from ...support.core_trees import MAX_LEAVES, random_model, random_tree
@@ -273,10 +274,10 @@ def test_an_exception_in_a_part_ends_the_fit(module, task, n_jobs, rng, monkeypa
 
 def test_a_chain_goes_on_with_another_number_of_threads(rng):
     columns, labels = rng.random((3, N_ROWS)), rng.integers(0, 2, N_ROWS)
-    settings = configured(max_leaves=16)
+    configuration = configured(max_leaves=16)
 
     def start(threads):
-        sampler = rjhmc.RJHMC.build(columns, labels, 2, settings, 4, threads)
+        sampler = rjhmc.RJHMC.build(Problem(columns, labels, 2), configuration, 4, threads)
         return sampler.start(np.random.default_rng(5))
 
     whole, first, then = start(2), start(2), start(1)

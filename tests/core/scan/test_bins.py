@@ -17,8 +17,9 @@ from hamiltree.core.tree.nodes import right_child
 from ...reference.exact import exact_toy
 from ...reference.model import TOYS
 from ...statistical.battery import assert_exact, run_toy
-from ...statistical.test_informed_posterior import LEVEL, TIMES, assert_used, rotated
+from ...statistical.test_informed_posterior import LEVEL, MOVES, TIMES, assert_used
 from ...support.informed_battery import Bench, copy_of, make_binned
+from ...support.turns import in_turns
 from ..moves.test_informed import METHODS, SOFTNESS, cells_of, check_ratios
 
 MAX_BINS = 4
@@ -87,7 +88,7 @@ def test_bins_of_a_column(rng):
 
 @pytest.mark.parametrize(
     ("toy_name", "method", "h", "move"),
-    rotated([(name, "hmc-df", h) for name in TOYS for h in (0.1, 0.0)], period=12),
+    in_turns([(name, "hmc-df", h) for name in TOYS for h in (0.1, 0.0)], MOVES, period=12),
 )
 def test_posterior(toy_name, method, h, move, seed, monkeypatch):
     """As in ``test_informed_posterior``, with two bins per column."""

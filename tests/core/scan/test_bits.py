@@ -13,6 +13,7 @@ from hamiltree.core.scan import bits
 from hamiltree.core.scan.bits import make_row_bits, pack
 from hamiltree.core.scan.proposals import MODE_COLUMNS, weigh
 from hamiltree.core.tree.nodes import right_child
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 
 from ...support.configuring import configured
@@ -74,8 +75,10 @@ def data_of_few_values(rng):
 
 def scans(X, y, h, trees, rng):
     """Every node of every tree scanned, as two new leaves and with its subtrees."""
-    settings = configured(h=h, max_leaves=MAX_LEAVES, alpha_split=0.9, class_prior=0.7)
-    chain = RJHMC.build(np.ascontiguousarray(X.T), y, N_CLASSES, settings, 0).start(rng)
+    configuration = configured(h=h, max_leaves=MAX_LEAVES, alpha_split=0.9, class_prior=0.7)
+    chain = RJHMC.build(Problem(np.ascontiguousarray(X.T), y, N_CLASSES), configuration, 0).start(
+        rng
+    )
     proposals = chain.state.proposals
     scan = proposals.scan
     found, keys = [], []

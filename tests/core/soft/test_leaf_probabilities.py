@@ -22,6 +22,7 @@ from hamiltree.core.soft.leaf_probabilities import (
 )
 from hamiltree.core.soft.target import likelihood
 from hamiltree.core.tree.nodes import n_leaves
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 from hamiltree.samplers.tempering import exchange_states
 
@@ -169,8 +170,8 @@ def test_rows_count_with_the_power(power, rng):
 def test_what_two_chains_exchange(h, rng):
     """After it each has the other's tree, h and probabilities, and knows their likelihood."""
     toy = TOYS["three-classes"]()
-    settings = configured(h=h, max_leaves=MAX_LEAVES)
-    sampler = RJHMC.build(np.ascontiguousarray(toy.X.T), toy.y, 3, settings, 0)
+    configuration = configured(h=h, max_leaves=MAX_LEAVES)
+    sampler = RJHMC.build(Problem(np.ascontiguousarray(toy.X.T), toy.y, 3), configuration, 0)
     a, b = (sampler.start(child) for child in rng.spawn(2))
     b.state.model.power[0] = 0.3
     for chain in (a, b):

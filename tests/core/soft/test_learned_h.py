@@ -11,6 +11,7 @@ from hamiltree.core.soft.data import COLLAPSED, LABELS, MEANS
 from hamiltree.core.soft.learned_h import HPrior, log_prior_of_h, update_h
 from hamiltree.core.soft.target import likelihood
 from hamiltree.core.tree.nodes import n_leaves
+from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 
 from ...reference.exact_learned import H_RANGE, h_prior
@@ -152,9 +153,9 @@ def test_prior_density_of_h(rng):
 @pytest.mark.parametrize("name", ["two-classes", "regression"])
 def test_a_chain_knows_the_likelihood_of_its_h(name, by_feature, rng):
     toy = TOYS[name]()
-    settings = configured(h="learn", h_by_feature=by_feature, max_leaves=MAX_LEAVES)
+    configuration = configured(h="learn", h_by_feature=by_feature, max_leaves=MAX_LEAVES)
     columns = np.ascontiguousarray(toy.X.T)
-    sampler = RJHMC.build(columns, toy.y, toy.n_classes, settings, 5)
+    sampler = RJHMC.build(Problem(columns, toy.y, toy.n_classes), configuration, 5)
     chain = sampler.start(rng)
     for _ in range(12):
         (block,) = chain.advance(1) or [None]
@@ -176,8 +177,10 @@ def test_a_chain_knows_the_likelihood_of_its_h(name, by_feature, rng):
 def test_in_regression_h_waits_for_a_tree(rng):
     """It keeps its first value for the first quarter of warm-up, and moves from there on."""
     toy = TOYS["regression"]()
-    settings = configured(h="learn", max_leaves=MAX_LEAVES)
-    sampler = RJHMC.build(np.ascontiguousarray(toy.X.T), toy.y, 0, settings, n_warmup=40)
+    configuration = configured(h="learn", max_leaves=MAX_LEAVES)
+    sampler = RJHMC.build(
+        Problem(np.ascontiguousarray(toy.X.T), toy.y, 0), configuration, n_warmup=40
+    )
     chain = sampler.start(rng)
     first = chain.state.model.h.copy()
     chain.advance(10)

@@ -101,7 +101,7 @@ def test_tuples_infinities_and_many_names_come_back(tmp_path):
     post = fake_posterior(0)
     names = tuple(f"a rather long name of column {j}" for j in range(10_000))
     scale = dataclasses.replace(post.preprocessing, feature_names=names)
-    settings = changed(
+    configuration = changed(
         post.configuration, class_prior=(0.5, 1.0, 2.0), feature_prior=(1.0, 2.0, 3.0, 4.0)
     )
     info = dataclasses.replace(
@@ -109,12 +109,12 @@ def test_tuples_infinities_and_many_names_come_back(tmp_path):
     )
     provenance = {"weight": np.int64(5), "who": None}
     table = TrainingTable(Encoding.of_numbers(names), "birds.csv", 12)
-    Posterior(post.draws, info, scale, settings, table=table, provenance=provenance).save(
+    Posterior(post.draws, info, scale, configuration, table=table, provenance=provenance).save(
         tmp_path / "a.nc"
     )
     back = Posterior.load(tmp_path / "a.nc")
     assert back.preprocessing.feature_names == names
-    assert back.configuration == settings
+    assert back.configuration == configuration
     assert back.log_evidence == -np.inf
     assert back.info.stopped == "interrupted"
     assert back.info.settings() == info.settings()

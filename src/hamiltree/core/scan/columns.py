@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 TABLE_ROWS = 20_000
 """Up to so many rows, functions of counts are looked up in tables."""
-UNITS_A_ROW = 8
+UNITS_PER_ROW = 8
 """Of weights that are not whole, scans see so many parts of the mean weight, or fewer where there
 would be too many for tables."""
 
@@ -29,7 +29,7 @@ def amounts_of(rows: NDArray[np.int64], weights: NDArray[np.float64] | None) -> 
     most = max(TABLE_ROWS, n)
     units = 1.0
     if (own % 1 != 0).any() or total > most:
-        units = min(UNITS_A_ROW * n, most) / total
+        units = min(UNITS_PER_ROW * n, most) / total
     sums = np.concatenate([[0], np.rint(np.cumsum(own * units))]).astype(np.int64)
     amount = np.zeros(len(weights), np.int32)
     amount[rows] = np.diff(sums)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from hamiltree.core.tree.nodes import Tree
-from hamiltree.methods.base import Problem, build_sampler
-from hamiltree.running.chain_state import capture, restore
+from hamiltree.methods.base import build_sampler
+from hamiltree.samplers.chain_state import capture, restore
+from hamiltree.samplers.common import Problem
 
 from ..reference.model import TOYS
 from ..support.configuring import configured
@@ -22,8 +23,8 @@ def sampler_of(kind: str, task: str):
     values = {"max_leaves": 6, "h": 0.1, **METHODS[kind]}
     if METHODS[kind]["method"] in ("cgm", "wu", "smc"):
         del values["h"]
-    settings = configured(**values)
-    return build_sampler(problem, settings, N_WARMUP, 40)
+    configuration = configured(**values)
+    return build_sampler(problem, configuration, N_WARMUP, 40)
 
 
 def meaningful(state):
