@@ -9,7 +9,7 @@ import pytest
 
 
 def in_turns(cases: Sequence[tuple[Any, ...]], moves: Sequence[str], period: int) -> list[Any]:
-    """All cases x moves; the default run has ``len(cases) / period`` of a move, the rest is long."""
+    """All cases x moves; ``len(cases) / period`` of a move in the default run, the rest long."""
     found = []
     for m, move in enumerate(moves):
         for c, case in enumerate(cases):
