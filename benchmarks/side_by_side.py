@@ -36,6 +36,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "CGM": ("cgm", {"h": 0.001}),
     "CGM, h=0": ("cgm", {"h": 0}),
     "CGM, explicit means": ("cgm", {"h": 0.01, "leaf_means": "explicit"}),
+    "many leaves, numbers": ("friedman", {}),
+    "many leaves, classes": ("clusters", {}),
 }
 FIELDS = {"classes": {"class_prior": 1.0}, "numbers": {"sigma_prior": (1.5, 1.5)}}
 """The priors of 0.1.0, whose defaults later versions changed."""
@@ -90,7 +92,7 @@ def work() -> None:
     """Fit what is asked for on standard input, with whatever version Python finds."""
     import warnings
 
-    from sklearn.datasets import load_diabetes, load_iris
+    from sklearn.datasets import load_diabetes, load_iris, make_classification, make_friedman1
 
     from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
     from hamiltree.datasets import load_bcw, make_cgm
@@ -102,6 +104,16 @@ def work() -> None:
         "bcw": (BayesianTreeClassifier, bcw.data, bcw.target),
         "diabetes": (BayesianTreeRegressor, *load_diabetes(return_X_y=True)),
         "cgm": (BayesianTreeRegressor, cgm.data, cgm.target),
+        "friedman": (
+            BayesianTreeRegressor,
+            *make_friedman1(1_500, noise=1.0, random_state=0),
+        ),
+        "clusters": (
+            BayesianTreeClassifier,
+            *make_classification(
+                1_500, 10, n_informative=6, n_redundant=0, n_classes=4, random_state=0
+            ),
+        ),
     }
     for line in sys.stdin:
         seed, name = line.rstrip("\n").split(" ", 1)

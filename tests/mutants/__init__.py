@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from . import (
     chains,
+    changed,
     growing,
     hard,
     labels,
@@ -29,6 +30,7 @@ MUTANTS = [
     *means.MUTANTS,
     *chains.MUTANTS,
     *labels.MUTANTS,
+    *changed.MUTANTS,
     *learned.MUTANTS,
     *hard.MUTANTS,
     *smc.MUTANTS,

@@ -25,6 +25,7 @@ PACKAGE = ROOT / "src" / "hamiltree"
 
 INTERPRETED = (
     "tests/core/moves/test_informed.py",
+    "tests/core/soft/test_changed_leaves.py",
     "tests/core/soft/test_noise.py",
     "tests/core/soft/test_labels.py",
     "tests/core/soft/test_learned_h.py",

@@ -66,7 +66,7 @@ MUTANTS = [
     Mutant(
         "an h per column: routing has the first for all",
         "core/tree/routing.py",
-        "route_block",
+        "split_node",
         "1.0 / h[f]",
         "1.0 / h[0]",
         EACH,

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from hamiltree.core.scan.data import is_soft
+from hamiltree.core.soft import kept_routing
 from hamiltree.methods import HMCDF
 from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
@@ -79,6 +80,22 @@ def test_shapes_and_means(toy, method, h, configuration, seed):
         configuration=configuration,
     )
     assert_exact(sampled, exact, level=LEVEL, most=0.02)
+
+
+@pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi"])
+@pytest.mark.parametrize("configuration", ["informed", "informed-explicit"])
+def test_means_by_what_changed_alone(configuration, method, seed, monkeypatch):
+    """As large trees are evaluated: here from two leaves on."""
+    monkeypatch.setattr(kept_routing, "FEWEST_LEAVES", 2)
+    sampled = run_toy(
+        TOYS["regression"](),
+        method=method,
+        h=0.1,
+        n_draws=6_000,
+        seed=seed,
+        configuration=configuration,
+    )
+    assert_exact(sampled, exact_toy("regression", method, 0.1), level=LEVEL, most=0.02)
 
 
 def with_shared_values(regression: bool) -> Toy:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hamiltree.core.scan.data import is_soft
+from hamiltree.core.soft import kept_routing
 from hamiltree.methods import HMCDF
 from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
@@ -100,6 +101,21 @@ def compared(case: Case, seed: int, **options: object) -> None:
 
 @pytest.mark.parametrize("case", marked(CASES))
 def test_posterior_by_quadrature(case, seed):
+    compared(case, seed)
+
+
+OF_CHANGED = [
+    Case("hmc-df", 0.1),
+    Case("hmc-df", 0.1, power=0.5),
+    Case("hmc-dfi", 0.1, most=2),
+    Case("hmc-df", (0.08, 0.2), shared=True, short=False),
+]
+
+
+@pytest.mark.parametrize("case", marked(OF_CHANGED))
+def test_posterior_by_what_changed_alone(case, seed, monkeypatch):
+    """From two leaves on, so that moves of both kinds take turns."""
+    monkeypatch.setattr(kept_routing, "FEWEST_LEAVES", 2)
     compared(case, seed)
 
 

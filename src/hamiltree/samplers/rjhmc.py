@@ -64,6 +64,10 @@ INFORMED_NUTS_DEPTH = {"hmc-df": 5, "hmc-dfi": 6}
 """Beside informed moves, which draw rules too, longer trajectories cost more than they bring
 (``python -m benchmarks trajectories``); weights take longer than thresholds."""
 ROWS_PER_STEP = 2**19
+LEAF_ROWS = {"hmc-df": 2.0**18, "hmc-dfi": 2.0**20}
+"""Beside informed moves: rows times leaves that the gradients of a trajectory see together, unless
+these are three. A gradient of a large tree costs more than the scans of a sweep, which find
+thresholds, too. NUTS does not change the number of leaves, so that this leaves it exact."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,14 @@ class RJHMC:
         if self.data.n_rows <= BINNED_ROWS:
             return most
         return min(max(int(np.log2(ROWS_PER_STEP / self.data.n_rows)), 2), most)
+
+    @property
+    def leaf_rows(self) -> float:
+        """See LEAF_ROWS; infinite where the length of trajectories was set, or moves are not."""
+        method = self.configuration.method
+        if method.max_nuts_depth is not None or method.moves == "prior":
+            return np.inf
+        return LEAF_ROWS[method.name]
 
 
 class RJHMCChain:

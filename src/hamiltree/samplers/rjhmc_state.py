@@ -128,6 +128,7 @@ def make_plan(sampler: RJHMC, keep: bool) -> Plan:
         biased=np.array([method.warmup_acceptance == "biased", method.acceptance == "biased"]),
         target_accept=method.target_accept,
         max_depth=sampler.max_nuts_depth if keep else min(sampler.max_nuts_depth, HOT_NUTS_DEPTH),
+        leaf_rows=sampler.leaf_rows,
         n_warmup=n_warmup,
         h_warmup=h_schedule(n_warmup, first, final),
         window_end=window_end,

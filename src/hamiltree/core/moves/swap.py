@@ -25,9 +25,9 @@ def swap_rules(tree, new, rng):
     right = right_child(tree, parent)
     other = right if child == parent + 1 else parent + 1
     if tree.size[other] > 1:
-        if same_rule(tree, other, parent):
+        if same_rule(tree, other, tree, parent):
             return -1
-        if same_rule(tree, other, child):
+        if same_rule(tree, other, tree, child):
             copy_rule(tree, parent, new, other)
     copy_rule(tree, child, new, parent)
     copy_rule(tree, parent, new, child)

@@ -23,7 +23,8 @@ from ..backend.row_threads import PartsRunner, RunParts, n_parts
 from ..densities import dirichlet_constant
 from ..tree.kinds import Kinds, plain_kinds
 from ..tree.nodes import Tree, empty_tree
-from ..tree.routing import BLOCK, LANES
+from ..tree.routing import BLOCK, LANES, aligned_zeros
+from .kept_routing import Kept, make_kept
 
 CLASSES = np.int64(0)
 """Dirichlet-multinomial leaves, leaf probabilities integrated out."""
@@ -211,18 +212,8 @@ class Work(Record, role="scratch"):
     """[8]; what the parts of a pass are told, see ``parallel_likelihood``."""
     task_tree: Tree
     """The tree they pass through."""
-
-
-def aligned_zeros(*shape: int, dtype: Any = np.float64) -> NDArray[Any]:
-    """Zeros that start with a cache line: vector loads that straddle two cost a tenth of the time.
-
-    NumPy promises 16 bytes only; lines and the widest registers have LANES doubles.
-    """
-    size = int(np.prod(shape))
-    line = LANES * np.dtype(np.float64).itemsize // np.dtype(dtype).itemsize
-    spare = np.zeros(size + line, dtype)
-    start = -(spare.ctypes.data // spare.itemsize) % line
-    return spare[start : start + size].reshape(shape)
+    kept: Kept
+    """The routing of a sweep's tree."""
 
 
 class Columns(Protocol):
@@ -338,4 +329,5 @@ def make_work(
         run_parts=PartsRunner(),
         task=np.zeros(8, np.int64),
         task_tree=empty_tree(max_leaves if parts else 1, n_weights),
+        kept=make_kept(max_leaves, 0 if parts else n_blocks, width, family == COLLAPSED),
     )

@@ -73,6 +73,8 @@ class Plan(Record):
     """[2]; the paper's burn-in acceptance, in warm-up and sampling."""
     target_accept: float
     max_depth: int
+    leaf_rows: float
+    """Rows times leaves that the gradients of a trajectory may see together, if more than three."""
     n_warmup: int
     h_warmup: Float2
     """[n_warmup, p], or [n_warmup, 1] for all columns alike; softness in warm-up (exact
@@ -166,6 +168,19 @@ def masses_and_step_of_size(state, tree, n, adapting):
     return math.exp(averager[LOG_STEP])
 
 
+SHORTEST = 2
+"""Doublings of a trajectory that are allowed however large a tree is: three gradients."""
+
+
+@kernel
+def longest_trajectory(plan, rows, leaves):
+    """Most doublings of a trajectory for a tree of so many leaves."""
+    depth = plan.max_depth
+    while depth > SHORTEST and ((1 << depth) - 1) * float(rows * leaves) > plan.leaf_rows:
+        depth -= 1
+    return depth
+
+
 @inlined
 def nuts(state, plan, tree, log_like, adapting, averager, by_size, rng):
     """A NUTS step of the tree's continuous parameters.
@@ -192,8 +207,9 @@ def nuts(state, plan, tree, log_like, adapting, averager, by_size, rng):
         step = math.exp(averager[LOG_STEP] if adapting else averager[LOG_STEP_BAR])
     unknown = step == 0.0
     nuts_call = state.nuts
+    depth = longest_trajectory(plan, model.data.n_rows, n_leaves(tree))
     info, step = nuts_call(
-        model, tree, state.work, u, step, inverse_mass, plan.max_depth, state.nuts_work, rng
+        model, tree, state.work, u, step, inverse_mass, depth, state.nuts_work, rng
     )
     if unknown:
         restart_averager(averager, step)

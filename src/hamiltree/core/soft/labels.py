@@ -127,29 +127,37 @@ def put_probabilities(family, p, work, n_leaf):
 
 
 @kernel
-def mix_leaves(work, n_leaf, label, reach, target, real, n):
-    """p(y_i) of the rows of a block; 1 of its padding."""
-    rows, leaf, p = work.rows, work.leaf, work.table
-    scale_into(rows, target, p[0, label], reach + leaf[0], n)
-    k = 1
-    while k + 4 <= n_leaf:
+def add_shares(rows, target, p, label, first, leaf, reach, start, stop, n):
+    """Add the shares of some leaves in p(y_i); ``first``: the row of ``p`` of leaf ``start``."""
+    k, q = start, first
+    while k + 4 <= stop:
         add_four(
             rows,
             target,
-            p[k, label],
+            p[q, label],
             reach + leaf[k],
-            p[k + 1, label],
+            p[q + 1, label],
             reach + leaf[k + 1],
-            p[k + 2, label],
+            p[q + 2, label],
             reach + leaf[k + 2],
-            p[k + 3, label],
+            p[q + 3, label],
             reach + leaf[k + 3],
             n,
         )
         k += 4
-    while k < n_leaf:
-        add_scaled(rows, target, p[k, label], reach + leaf[k], n)
+        q += 4
+    while k < stop:
+        add_scaled(rows, target, p[q, label], reach + leaf[k], n)
         k += 1
+        q += 1
+
+
+@kernel
+def mix_leaves(work, n_leaf, label, reach, target, real, n):
+    """p(y_i) of the rows of a block; 1 of its padding."""
+    rows, leaf, p = work.rows, work.leaf, work.table
+    scale_into(rows, target, p[0, label], reach + leaf[0], n)
+    add_shares(rows, target, p, label, 1, leaf, reach, 1, n_leaf, n)
     for r in range(real, n):
         rows[target, r] = 1.0
 

@@ -15,6 +15,7 @@ from ..backend.jit import kernel
 from ..densities import log_inverse_gamma, log_power_of_normal
 from ..sampling import tempered
 from ..tree.nodes import n_leaves
+from .changed_means import put_kept_sums
 from .collapsed import log_marginal
 from .data import COLLAPSED, MEANS, VALUE
 from .target import evaluate
@@ -25,17 +26,24 @@ STEPS = 100
 
 
 @kernel
+def marginal_from_sums(model, work, leaves, yy, sigma):
+    """What ``target.likelihood_as`` COLLAPSED gives at this sigma, from the sums in ``work``."""
+    n, power = model.data.mass, model.power[0]
+    inside = model.family == MEANS and power > 0.0  # see ``target.integrate_means``
+    noise = sigma / math.sqrt(power) if inside else sigma
+    log_like, _ = log_marginal(model.leaf_prior, work, n, leaves, yy, noise)
+    return log_like + log_power_of_normal(n, sigma, power) if inside else log_like
+
+
+@kernel
 def log_density_of_noise(model, work, leaves, yy, log_sigma):
     """Log posterior density of log sigma given the routing, and the log-likelihood there."""
     prior = model.leaf_prior
-    sigma, n, power = math.exp(log_sigma), model.data.mass, model.power[0]
-    inside = model.family == MEANS and power > 0.0  # see ``target.integrate_means``
-    noise = sigma / math.sqrt(power) if inside else sigma
-    log_like, _ = log_marginal(prior, work, n, leaves, yy, noise)
+    sigma, power = math.exp(log_sigma), model.power[0]
+    inside = model.family == MEANS and power > 0.0
+    log_like = marginal_from_sums(model, work, leaves, yy, sigma)
     if log_like == -np.inf:
         return -np.inf, -np.inf
-    if inside:
-        log_like += log_power_of_normal(n, sigma, power)
     log_density = log_inverse_gamma(sigma, prior.sigma_shape, prior.sigma_scale) + log_sigma
     return log_density + (log_like if inside else tempered(power, log_like)), log_like
 
@@ -44,7 +52,11 @@ def log_density_of_noise(model, work, leaves, yy, log_sigma):
 def update_noise(model, tree, work, rng):
     """One slice-sampling update of sigma; returns the log-likelihood, leaf means integrated out."""
     leaves = n_leaves(tree)
-    current_like = evaluate(model, COLLAPSED, tree, work, VALUE)
+    if work.kept.is_kept[0] == 1:
+        put_kept_sums(work, leaves)
+        current_like = marginal_from_sums(model, work, leaves, work.kept.squares[0], tree.sigma[0])
+    else:
+        current_like = evaluate(model, COLLAPSED, tree, work, VALUE)
     if current_like == -np.inf:
         return current_like
     yy = 0.0

@@ -17,11 +17,14 @@ from ..moves.propose import PROPOSE, move_of
 from ..sampling import accept
 from ..scan.proposals import MODE_COLUMNS, MODE_PRIOR, Proposals
 from ..scan.scores import fill_known_tables
-from ..tree.nodes import Tree, copy_tree, n_leaves
+from ..tree.nodes import Tree, changed_node, copy_tree, n_leaves
+from .changed_labels import propose_changed
+from .changed_means import keep_sums, products_of_change, put_sums_of_change, take_sums
 from .collapsed import draw_means
 from .data import CLASSES, COLLAPSED, LABELS, MEANS, Work
+from .kept_routing import begin_change, can_keep, commit_change, has_room, keep_routing
 from .leaf_probabilities import propose_probabilities, take_probabilities, weigh_state
-from .noise import update_noise
+from .noise import marginal_from_sums, update_noise
 from .target import Model, likelihood, likelihood_as, log_posterior_as
 
 COLUMNS_SHARE = 0.3
@@ -34,12 +37,42 @@ SWEEP = function_type(
 
 
 @kernel
+def node_of_change(model, tree, new, work):
+    """The node below which all of a proposal's change is, if that is evaluated alone, else -1.
+
+    Of LABELS the two ways propose leaf probabilities differently: the answer is then the same for
+    the way back.
+    """
+    kept = work.kept
+    if model.power[0] == 0.0 or not can_keep(kept, tree) or n_leaves(new) < kept.fewest:
+        return -1
+    node = changed_node(tree, new)
+    return node if node >= 0 and has_room(kept, tree, new, node) else -1
+
+
+@kernel
+def likelihood_of_change(model, tree, new, work, node):
+    """The log-likelihood of a proposal with the leaf means integrated out, by what it changed."""
+    kept, leaves = work.kept, n_leaves(new)
+    before, changed = begin_change(model.data, model.h, tree, new, kept, node)
+    products_of_change(model.data, kept, leaves, changed)
+    put_sums_of_change(kept, work, leaves, before, changed, (tree.size[node] + 1) // 2)
+    return marginal_from_sums(model, work, leaves, kept.squares[0], new.sigma[0])
+
+
+@kernel
 def informed_sweep(model, propose, proposals, tree, new, work, moves, log_like, tally, rng):
-    """Attempt these moves one by one, then update sigma; returns the log-likelihood."""
+    """Attempt these moves one by one, then update sigma; returns the log-likelihood.
+
+    Of small trees a proposal is evaluated as a whole, of others by what it changed: then ``work``
+    keeps the routing of the tree.
+    """
     labelled = model.family == LABELS
     family = CLASSES if model.family == CLASSES or labelled else COLLAPSED
-    if labelled:
-        log_like = weigh_state(model, tree, work, log_like)
+    kept, leaf_probabilities = work.kept, model.leaves
+    kept.is_kept[0] = 0
+    is_weighed = not labelled  # the state's w, for all its leaves, is a part of ``current``
+    leaf_probabilities.log_likes[0] = log_like
     if model.family == MEANS:
         log_like = likelihood_as(model, family, tree, work)
     if family == COLLAPSED:
@@ -55,19 +88,42 @@ def informed_sweep(model, propose, proposals, tree, new, work, moves, log_like, 
         log_q = propose(proposals, tree, new, move, mode, rng)
         if log_q == -np.inf:
             continue
+        node = node_of_change(model, tree, new, work) if family != CLASSES or labelled else -1
+        if node >= 0 and kept.is_kept[0] == 0:
+            keep_routing(model.data, model.h, tree, kept)
+            if family == COLLAPSED:
+                keep_sums(model.data, tree, work)
         if labelled:
-            new_like = propose_probabilities(model, new, work, rng)
+            if node >= 0:
+                current = log_posterior_as(model, family, tree, 0.0)
+                new_like = propose_changed(model, tree, new, work, node, rng)
+                is_weighed = False
+            else:
+                if not is_weighed:
+                    state_like = leaf_probabilities.log_likes[0]
+                    weight = weigh_state(model, tree, work, state_like)
+                    current = log_posterior_as(model, family, tree, weight)
+                    is_weighed = True
+                new_like = propose_probabilities(model, new, work, rng)
+        elif node >= 0:
+            new_like = likelihood_of_change(model, tree, new, work, node)
         else:
             new_like = likelihood_as(model, family, new, work)
         proposed = log_posterior_as(model, family, new, new_like)
         if accept(proposed - current + log_q, rng):
+            if node >= 0:
+                commit_change(tree, new, kept, node)
+                if family == COLLAPSED:
+                    take_sums(work, n_leaves(new))
+            else:
+                kept.is_kept[0] = 0
             copy_tree(new, tree)
             current, log_like = proposed, new_like
             tally[move, 0] += 1
             if labelled:
                 take_probabilities(model, tree)
     if labelled:
-        return model.leaves.log_likes[0]
+        return leaf_probabilities.log_likes[0]
     if family == COLLAPSED:
         log_like = update_noise(model, tree, work, rng)
     if model.family == MEANS:
@@ -79,6 +135,7 @@ def informed_sweep(model, propose, proposals, tree, new, work, moves, log_like, 
                 tree.value[i] = work.draws[k]
                 k += 1
         log_like = likelihood(model, tree, work)
+    kept.is_kept[0] = 0
     return log_like
 
 

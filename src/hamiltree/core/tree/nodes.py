@@ -136,15 +136,47 @@ def nth_kind(tree, kind, k):
 
 
 @kernel
-def same_rule(tree, i, j):
-    if tree.feature[i] != tree.feature[j] or tree.threshold[i] != tree.threshold[j]:
+def same_rule(tree, i, other, j):
+    """Whether node i of a tree has the rule that node j of another, or of the same, has."""
+    if tree.feature[i] != other.feature[j] or tree.threshold[i] != other.threshold[j]:
         return False
-    if tree.levels[i] != tree.levels[j]:
+    if tree.levels[i] != other.levels[j]:
         return False
     for f in range(tree.weights.shape[1]):  # noqa: SIM110 (no generators in compiled code)
-        if tree.weights[i, f] != tree.weights[j, f]:
+        if tree.weights[i, f] != other.weights[j, f]:
             return False
     return True
+
+
+@kernel
+def same_subtree(tree, i, other, j):
+    """Whether shape and rules below node i of a tree are those below node j of another."""
+    if tree.size[i] != other.size[j]:
+        return False
+    for k in range(tree.size[i]):
+        if tree.size[i + k] != other.size[j + k]:
+            return False
+        if tree.size[i + k] > 1 and not same_rule(tree, i + k, other, j + k):
+            return False
+    return True
+
+
+@kernel
+def changed_node(tree, other):
+    """The lowest node below which all that differs between two trees is; -1 where they are alike.
+
+    It has the same number in both, because nodes before it are alike.
+    """
+    i = 0
+    while tree.size[i] > 1 and other.size[i] > 1 and same_rule(tree, i, other, i):
+        right = right_child(tree, i)
+        if same_subtree(tree, i + 1, other, i + 1):
+            i = right
+        elif same_subtree(tree, right, other, right_child(other, i)):
+            i += 1
+        else:
+            return i
+    return -1 if tree.size[i] == 1 and other.size[i] == 1 else i
 
 
 @kernel
