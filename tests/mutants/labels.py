@@ -6,6 +6,7 @@ from .harness import Mutant
 
 LIKELIHOOD = "core/soft/labels.py"
 STEPS = "core/soft/leaf_probabilities.py"
+PROPOSAL = "core/soft/leaf_proposal.py"
 UNIT = "tests/core/soft/test_leaf_probabilities.py"
 OF_ROWS = "tests/core/soft/test_labels.py"
 POSTERIOR = "tests/statistical/test_label_posterior.py -k test_posterior"
@@ -17,7 +18,7 @@ MUTANTS = [
     Mutant(
         "labels: rows go to leaves by routing alone",
         LIKELIHOOD,
-        "labels_through_block",
+        "count_expected",
         "p[k, label] * share",
         "share",
         f"{OF_ROWS} -k expected_rows",
@@ -112,11 +113,59 @@ MUTANTS = [
     ),
     Mutant(
         "proposal of probabilities: starts where the chain is",
-        STEPS,
+        PROPOSAL,
         "fit_probabilities",
-        "evaluate_at(model, guess, tree, work, REACHED if this == 0 else EXPECTED, this > 0)",
-        "evaluate_at(model, guess, tree, work, EXPECTED, this > 0)",
+        "evaluate_at(model, centre, tree, work, REACHED if this == 0 else EXPECTED, this > 0)",
+        "evaluate_at(model, centre, tree, work, EXPECTED, this > 0)",
         f"{UNIT} -k depends_on_the_tree_alone",
+    ),
+    Mutant(
+        "proposal of probabilities: density of one leaf left out",
+        PROPOSAL,
+        "log_fitted",
+        "range(n_leaf - 1, -1, -1)",
+        "range(n_leaf - 1, 0, -1)",
+        f"{UNIT} -k weights_of_the_state",
+    ),
+    Mutant(
+        "proposal of probabilities: density as if the leaves were independent",
+        PROPOSAL,
+        "log_fitted",
+        "note_away(leaves, k, p)",
+        "pass",
+        f"{UNIT} -k weights_of_the_state",
+    ),
+    Mutant(
+        "proposal of probabilities: drawn as if the leaves were independent",
+        PROPOSAL,
+        "draw_fitted",
+        "note_away(leaves, k, out)",
+        "pass",
+        f"{UNIT} -k differ_little",
+    ),
+    Mutant(
+        "proposal of probabilities: what the rows tell, without what leaves share",
+        LIKELIHOOD,
+        "add_products",
+        "sums[part, at + 1] += t01",
+        "sums[part, at + 1] += 0.0",
+        f"{UNIT} -k depends_on_the_tree_alone",
+    ),
+    Mutant(
+        "proposal of probabilities: precision without the power",
+        PROPOSAL,
+        "sum_precision",
+        "power * sums[0, k * width + j]",
+        "sums[0, k * width + j]",
+        f"{UNIT} -k depends_on_the_tree_alone",
+    ),
+    Mutant(
+        "in chains: density of one leaf's probabilities left out",
+        PROPOSAL,
+        "log_fitted",
+        "range(n_leaf - 1, -1, -1)",
+        "range(n_leaf - 1, 0, -1)",
+        f"{POSTERIOR} hmc-df-h 0.1-informed-power 1.0",
     ),
     Mutant(
         "in chains: density of the drawn probabilities left out",
@@ -124,7 +173,7 @@ MUTANTS = [
         "log_weight_of",
         WEIGHT,
         "log_prior + tempered(model.power[0], log_like)",
-        f"{POSTERIOR} hmc-df-h=0.1-informed-power=1.0",
+        f"{POSTERIOR} hmc-df-h 0.1-informed-power 1.0",
     ),
     Mutant(
         "in chains: prior of the probabilities left out",
@@ -132,7 +181,7 @@ MUTANTS = [
         "log_weight_of",
         WEIGHT,
         "tempered(model.power[0], log_like) - log_q",
-        f"{POSTERIOR} hmc-df-h=0.1-informed-power=1.0",
+        f"{POSTERIOR} hmc-df-h 0.1-informed-power 1.0",
     ),
     Mutant(
         "in chains: an accepted move keeps the probabilities of the old tree",
@@ -140,7 +189,7 @@ MUTANTS = [
         "informed_sweep",
         "take_probabilities(model, tree)",
         "pass",
-        f"{POSTERIOR} hmc-df-h=0.1-informed-power=1.0",
+        f"{POSTERIOR} hmc-df-h 0.1-informed-power 1.0",
     ),
     Mutant(
         "in chains: power of the likelihood left out of a move",
@@ -148,7 +197,7 @@ MUTANTS = [
         "log_weight_of",
         WEIGHT,
         "log_prior + log_like - log_q",
-        f"{POSTERIOR} hmc-df-h=0.1-informed-power=0.5",
+        f"{POSTERIOR} hmc-df-h 0.1-informed-power 0.5",
     ),
     Mutant(
         "jumps from the prior: weight of the present state left out",
@@ -156,7 +205,7 @@ MUTANTS = [
         "jump_with_probabilities",
         "after - before + log_q",
         "after - log_posterior_as(model, CLASSES, tree, state.log_like[0]) + log_q",
-        f"{POSTERIOR} hmc-df-h=0.1-composed-power=1.0",
+        f"{POSTERIOR} hmc-df-h 0.1-composed-power 1.0",
     ),
     Mutant(
         "exchange: leaf probabilities stay behind",

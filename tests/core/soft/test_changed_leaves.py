@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
 
 from hamiltree.core.moves.rotate import rotate_rules
 from hamiltree.core.moves.swap import swap_rules
@@ -13,7 +12,7 @@ from hamiltree.core.soft.changed_labels import propose_changed
 from hamiltree.core.soft.changed_means import keep_sums, put_kept_sums, take_sums
 from hamiltree.core.soft.data import COLLAPSED, LABELS, MEANS, make_data, make_work
 from hamiltree.core.soft.kept_routing import RESERVED, commit_change, keep_routing
-from hamiltree.core.soft.leaf_probabilities import ROUNDS, take_probabilities
+from hamiltree.core.soft.leaf_probabilities import take_probabilities
 from hamiltree.core.soft.sweep import likelihood_of_change, node_of_change
 from hamiltree.core.soft.target import likelihood, likelihood_as
 from hamiltree.core.tree.nodes import (
@@ -33,12 +32,13 @@ from hamiltree.core.tree.nodes import (
 )
 from hamiltree.core.tree.routing import BLOCK
 
+from ...reference.leaf_proposal import LeafProposal, log_dirichlet
 from ...reference.model import log_likelihood_labels, phi
 from ...support.core_trees import MAX_LEAVES, random_model, random_tree, to_reference
 
 FEATURES = 3
 EDITS = ("grow", "prune", "insert", "delete", "rule", "swap", "rotate")
-CONCENTRATION = 0.7  # of random_model's leaves
+PRIOR = np.full(3, 0.7)  # of random_model's leaves
 
 
 @pytest.fixture(autouse=True)
@@ -188,32 +188,11 @@ def test_what_is_evaluated_alone_is_so_on_the_way_back(room, rng):
     assert found == ({False} if room == 0 else {False, True})
 
 
-def log_dirichlets(a, p):
-    return float(
-        (gammaln(a.sum(axis=1)) - gammaln(a).sum(axis=1)).sum() + ((a - 1) * np.log(p)).sum()
-    )
-
-
-def fitted(share, label, y, others, power):
-    """Dirichlets of leaves, [changed, K]: ``share`` [rows, changed], ``others`` [rows] of p(y)."""
-    p = None
-    for _ in range(ROUNDS):
-        if p is None:
-            counts = share.T @ label
-        else:
-            of_leaf = share * p[:, y].T
-            total = others + of_leaf.sum(axis=1)
-            counts = (of_leaf / total[:, None]).T @ label
-        concentration = CONCENTRATION + power * counts
-        p = concentration / concentration.sum(axis=1, keepdims=True)
-    return concentration
-
-
 @pytest.mark.parametrize(("power", "oblique"), [(1.0, False), (0.4, False), (1.0, True)])
 def test_probabilities_of_what_changed(power, oblique, rng):
     """q is fitted with the others' probabilities as they are, and w' - w is made of it."""
     tree, model, work, X, y = setting(rng, LABELS, power=power, oblique=oblique, n_rows=BLOCK + 30)
-    label, kept = np.eye(3)[y], work.kept
+    kept = work.kept
     model.leaves.log_likes[0] = likelihood(model, tree, work)
     keep_routing(model.data, model.h, tree, kept)
     some_stay = 0
@@ -231,13 +210,13 @@ def test_probabilities_of_what_changed(power, oblique, rng):
             changed = np.zeros(len(p), bool)
             changed[before : before + (one.size[node] + 1) // 2] = True
             others = (share[:, ~changed] * p[~changed][:, y].T).sum(axis=1)
-            a = fitted(share[:, changed], label, y, others, power)
+            q = LeafProposal(share[:, changed], y, PRIOR, power, others=others)
             like = log_likelihood_labels(to_reference(one), X, y, p, 0.1)
-            prior = log_dirichlets(np.full_like(a, CONCENTRATION), p[changed])
-            expected += sign * (prior + power * like - log_dirichlets(a, p[changed]))
+            prior = sum(log_dirichlet(PRIOR, row) for row in p[changed])
+            expected += sign * (prior + power * like - q.log_density(p[changed]))
             if sign > 0:
-                found = model.leaves.concentration[: changed.sum()]
-                np.testing.assert_allclose(found, a, rtol=1e-9)
+                found = model.leaves.centre[: changed.sum()]
+                np.testing.assert_allclose(found, q.centre, rtol=1e-8)
                 assert model.leaves.log_likes[1] == pytest.approx(like, rel=1e-9)
                 np.testing.assert_array_equal(p[~changed], stayed)
                 some_stay += len(stayed) > 0

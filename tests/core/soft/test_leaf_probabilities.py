@@ -5,27 +5,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import gammaln, roots_jacobi
+from scipy.special import roots_jacobi
 
 from hamiltree.core.sampling import accept
 from hamiltree.core.soft.data import LABELS
 from hamiltree.core.soft.leaf_probabilities import (
-    ROUNDS,
     draw_rows,
-    fit_probabilities,
-    log_dirichlet,
     propose_probabilities,
     refresh_probabilities,
     start_probabilities,
     take_probabilities,
     weigh_state,
 )
+from hamiltree.core.soft.leaf_proposal import fit_probabilities, log_dirichlet
 from hamiltree.core.soft.target import likelihood
 from hamiltree.core.tree.nodes import n_leaves
 from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 from hamiltree.samplers.tempering import exchange_states
 
+from ...reference.leaf_proposal import LeafProposal
+from ...reference.leaf_proposal import log_dirichlet as reference_dirichlet
 from ...reference.model import TOYS, log_likelihood_labels, phi
 from ...support.configuring import configured
 from ...support.core_trees import MAX_LEAVES, random_model, random_tree, to_reference
@@ -40,44 +40,59 @@ def setting(rng, *, n_splits=3, power=1.0, n_rows=20):
     return (tree, *random_model(rng, LABELS, tree, n_rows=n_rows, n_features=3, h=H, power=power))
 
 
-def log_dirichlets(a, p):
-    return float(
-        (gammaln(a.sum(axis=1)) - gammaln(a).sum(axis=1)).sum() + ((a - 1) * np.log(p)).sum()
-    )
+def proposal_of(tree, X, y, power, h=H):
+    share = phi(to_reference(tree), X, h)
+    return LeafProposal(share, y, np.full(3, CONCENTRATION), power)
 
 
 def test_dirichlet_density(rng):
-    a, p = rng.uniform(0.2, 5, size=(4, 3)), rng.dirichlet(np.ones(3), size=4)
-    assert log_dirichlet(a, p, 4) == pytest.approx(log_dirichlets(a, p), rel=1e-12)
-    every = np.repeat(a[:1], 4, axis=0)
-    assert log_dirichlet(a[:1].copy(), p, 4) == pytest.approx(log_dirichlets(every, p), rel=1e-12)
+    a, p = rng.uniform(0.2, 5, size=3), rng.dirichlet(np.ones(3))
+    assert log_dirichlet(a, p) == pytest.approx(reference_dirichlet(a, p), rel=1e-12)
 
 
 @pytest.mark.parametrize("power", [1.0, 0.3])
 def test_the_proposal_depends_on_the_tree_alone(power, rng):
-    """Or the way back would not find it again; and it is what expectation-maximisation gives."""
-    tree, model, work, X, y = setting(rng, power=power)
-    leaves = n_leaves(tree)
-    share, label = phi(to_reference(tree), X, H), np.eye(3)[y]
-    p = np.ones((leaves, 3))
-    for _ in range(ROUNDS):
-        of_leaf = share * p[:, y].T
-        counts = (of_leaf / of_leaf.sum(axis=1, keepdims=True)).T @ label
-        expected = CONCENTRATION + power * counts
-        p = expected / expected.sum(axis=1, keepdims=True)
+    """Or the way back would not find it again; and it is that of the reference."""
+    tree, model, work, X, y = setting(rng, power=power, n_rows=60)
+    leaves, expected = n_leaves(tree), proposal_of(tree, X, y, power)
     for _ in range(2):
         fit_probabilities(model, tree, work)
-        np.testing.assert_allclose(model.leaves.concentration[:leaves], expected, rtol=1e-9)
+        for name in ("centre", "spread"):
+            found = getattr(model.leaves, name)[:leaves]
+            np.testing.assert_allclose(found, getattr(expected, name), rtol=1e-8)
         model.leaves.p[:] = rng.dirichlet(np.ones(3), size=MAX_LEAVES)
         model.leaves.new_p[:] = rng.dirichlet(np.ones(3), size=MAX_LEAVES)
 
 
+def test_where_a_row_has_one_leaf_the_proposal_is_exact(rng):
+    """Then its weight is the same whatever is proposed: the likelihood with p integrated out."""
+    tree = random_tree(rng, 3, 3, oblique=False)
+    model, work, _, _ = random_model(rng, LABELS, tree, n_rows=60, n_features=3, h=1e-9)
+    weights = [propose_probabilities(model, tree, work, rng) for _ in range(5)]
+    np.testing.assert_allclose(weights, weights[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("power", [1.0, 0.3])
+def test_weights_differ_little_where_rows_reach_several_leaves(power, rng):
+    """Effective draws of importance sampling, each; Dirichlets of expected rows have .01."""
+    shares = []
+    for _ in range(7):
+        tree = random_tree(rng, 3, 4, oblique=False)
+        model, work, _, _ = random_model(
+            rng, LABELS, tree, n_rows=600, n_features=3, h=0.3, power=power
+        )
+        w = np.array([propose_probabilities(model, tree, work, rng) for _ in range(400)])
+        w = np.exp(w - w.max())
+        shares.append(w.mean() ** 2 / (w**2).mean())
+    assert np.median(shares) > 0.1
+
+
 def log_weight(model, tree, X, y, p):
-    """w = log [Dir(p) L^power / q] by the reference, with the q of the last fit."""
-    a, power = model.leaves.concentration[: len(p)], model.power[0]
+    """w = log [Dir(p) L^power / q(p | T)] by the reference."""
+    power = float(model.power[0])
     log_like = log_likelihood_labels(to_reference(tree), X, y, p, H)
-    prior = log_dirichlets(np.full_like(p, CONCENTRATION), p)
-    return prior + power * log_like - log_dirichlets(a, p)
+    prior = sum(reference_dirichlet(np.full(3, CONCENTRATION), row) for row in p)
+    return prior + power * log_like - proposal_of(tree, X, y, power).log_density(p)
 
 
 @pytest.mark.parametrize("power", [1.0, 0.3, 0.0])

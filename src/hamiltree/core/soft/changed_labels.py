@@ -10,8 +10,7 @@ takes the place of the other w. Both directions of a move change the same leaves
 is exact. A proposal then takes work in proportion to the leaves that it changes; and fewer
 probabilities are drawn, so that w varies less with them.
 
-q is a Dirichlet for each leaf as there: a few rounds of expectation and maximisation, from leaves
-that all predict alike.
+q is that of ``leaf_proposal`` for these leaves, with p(y_i) of all.
 """
 
 from __future__ import annotations
@@ -20,15 +19,30 @@ from ..backend.jit import kernel
 from ..sampling import tempered
 from ..tree.nodes import n_leaves
 from ..tree.routing import dot, fill, scale_into, total_of
+from .collapsed import width_of_sums
+from .data import ADJOINT, EXPECTED, INFORMATION, REACHED
 from .kept_routing import MIXTURE, OTHERS, begin_change
 from .labels import (
+    add_products,
     add_shares,
     divide_by,
+    divide_by_root,
     invert,
+    multiply_scaled,
+    spread_of,
     sum_of_logs,
     sum_of_weighted_logs,
 )
-from .leaf_probabilities import ROUNDS, draw_probabilities, log_dirichlet
+from .leaf_probabilities import log_prior_of_probabilities
+from .leaf_proposal import (
+    NEWTON_STEPS,
+    SMALL_STEP,
+    centre_by_rows,
+    draw_fitted,
+    log_fitted,
+    step_to_mean,
+    sum_precision,
+)
 
 
 @kernel
@@ -62,36 +76,47 @@ def mix_changed(data, kept, p, b, leaf, at, count):
 
 
 @kernel
-def fit_changed(model, work, leaf, at, count):
-    """Fill ``concentration``, q of the changed leaves, whose places are ``leaf`` from ``at`` on."""
-    data, kept, prior = model.data, work.kept, model.leaf_prior.class_prior
-    rows, guess, counts = kept.rows, work.table, work.counts
-    out, power = model.leaves.concentration, model.power[0]
-    classes = prior.shape[0]
-    for this in range(ROUNDS):
-        for k in range(count):
-            for m in range(classes):
-                counts[0, k, m] = 0.0
-        for b in range(data.block_class.shape[0]):
-            n, first = data.block[b + 1] - data.block[b], b * kept.n_places
-            label = data.block_class[b]
-            if this > 0:
-                mix_changed(data, kept, guess, b, leaf, at, count)
-                invert(rows, first + MIXTURE, n)
+def pass_over_changed(model, work, leaf, at, count, what):
+    """Rows of the changed leaves, by the probabilities of the centre; and what the rows tell."""
+    data, kept, p = model.data, work.kept, model.leaves.centre
+    rows, counts, sums = kept.rows, work.counts, work.sums
+    for k in range(count):
+        for m in range(p.shape[1]):
+            counts[0, k, m] = 0.0
+    for k in range((count + 1) * width_of_sums(count)):
+        sums[0, k] = 0.0
+    for b in range(data.block_class.shape[0]):
+        n, first = data.block[b + 1] - data.block[b], b * kept.n_places
+        label, to = data.block_class[b], first + MIXTURE
+        if what == REACHED:
             for k in range(count):
-                of_leaf = first + leaf[at + k]
-                if this == 0:
-                    counts[0, k, label] += total_of(rows, of_leaf, n)
-                else:
-                    share = dot(rows, of_leaf, first + MIXTURE, n)
-                    counts[0, k, label] += guess[k, label] * share
+                counts[0, k, label] += total_of(rows, first + leaf[at + k], n)
+            continue
+        mix_changed(data, kept, p, b, leaf, at, count)
+        invert(rows, to, n)
         for k in range(count):
-            mass = 0.0
-            for m in range(classes):
-                out[k, m] = prior[m] + power * counts[0, k, m]
-                mass += out[k, m]
-            for m in range(classes):
-                guess[k, m] = out[k, m] / mass
+            share = dot(rows, first + leaf[at + k], to, n)
+            counts[0, k, label] += p[k, label] * share
+        if what == INFORMATION:
+            if data.root.shape[1] > 0:
+                divide_by_root(rows, to, data.root, data.block[b], data.block_rows[b])
+            for k in range(count):
+                spread = spread_of(p[k, label], p.shape[1])
+                multiply_scaled(work.rows, ADJOINT + k, spread, rows, first + leaf[at + k], to, n)
+            add_products(work.rows, ADJOINT, count, sums, 0, n)
+
+
+@kernel
+def fit_changed(model, work, leaf, at, count):
+    """Find q of the changed leaves, whose places are ``leaf`` from ``at`` on."""
+    for what in (REACHED, EXPECTED):
+        pass_over_changed(model, work, leaf, at, count, what)
+        centre_by_rows(model, work, count)
+    for _ in range(NEWTON_STEPS):
+        pass_over_changed(model, work, leaf, at, count, INFORMATION)
+        sum_precision(model, work, count)
+        if step_to_mean(model, work, count) < SMALL_STEP:
+            break
 
 
 @kernel
@@ -122,11 +147,11 @@ def propose_changed(model, tree, new, work, node, rng):
     mix_others(model.data, kept, old_p, others, before, were)
     fit_changed(model, work, kept.old, 0, were)
     was = old_p[before : before + were]
-    weight = log_dirichlet(leaves.prior, was, were)
-    weight -= log_dirichlet(leaves.concentration, was, were)
+    weight = log_prior_of_probabilities(leaves, was, were)
+    weight -= log_fitted(leaves, were, was)
     weight += tempered(power, leaves.log_likes[0])
     fit_changed(model, work, kept.vectors, 1 + others, changed)
-    draw_probabilities(leaves.concentration, changed, drawn, rng)
+    draw_fitted(leaves, changed, drawn, rng)
     log_like = likelihood_of_changed(model.data, kept, drawn, kept.vectors, 1 + others, changed)
     leaves.log_likes[1] = log_like
     for k in range(n_leaves(new)):
@@ -137,6 +162,6 @@ def propose_changed(model, tree, new, work, node, rng):
                 new_p[k, m] = drawn[k - before, m]
             else:
                 new_p[k, m] = old_p[k - changed + were, m]
-    new_weight = log_dirichlet(leaves.prior, drawn, changed)
-    new_weight -= log_dirichlet(leaves.concentration, drawn, changed)
+    new_weight = log_prior_of_probabilities(leaves, drawn, changed)
+    new_weight -= log_fitted(leaves, changed, drawn)
     return new_weight + tempered(power, log_like) - weight

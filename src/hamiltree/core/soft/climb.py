@@ -21,7 +21,8 @@ from ..tree.nodes import Tree, copy_tree, n_leaves
 from .data import EXPECTED, LABELS, VALUE, Work, has_noise
 from .hmc_steps import State
 from .labels import SMALLEST_PROBABILITY
-from .leaf_probabilities import fit_probabilities, log_dirichlet
+from .leaf_probabilities import log_prior_of_probabilities
+from .leaf_proposal import fit_probabilities
 from .learned_h import HPrior, log_prior_of_h, set_columns
 from .target import Model, evaluate, evaluate_at, log_posterior, moves_in
 from .transforms import logit
@@ -63,7 +64,7 @@ def log_posterior_of(model, h_prior, tree, work, rounds):
                     leaves.concentration[k, m] = leaves.prior[0, m] + rows
             likeliest_probabilities(model, n_leaf)
         total = log_posterior(model, tree, evaluate_at(model, leaves.p, tree, work, VALUE, True))
-        total += log_dirichlet(leaves.prior, leaves.p, n_leaf)
+        total += log_prior_of_probabilities(leaves, leaves.p, n_leaf)
     else:
         total = log_posterior(model, tree, evaluate(model, model.family, tree, work, VALUE))
     return total + log_prior_of_h(model, h_prior) if h_prior.learned else total

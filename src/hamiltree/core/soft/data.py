@@ -47,6 +47,8 @@ VALUE, GRADIENT = np.int64(0), np.int64(1)
 REACHED, EXPECTED, DRAWN = np.int64(2), np.int64(3), np.int64(4)
 """Of LABELS instead: how many rows of each class belong to each leaf, by routing alone, expected
 given the labels, or drawn given the labels."""
+INFORMATION = np.int64(5)
+"""Of LABELS: the rows as EXPECTED, and what they tell about the leaf probabilities, ``sums``."""
 
 CACHED_FLOATS = 1 << 17
 """Routing of all rows is kept between the two passes while it fits this many floats (1 MB for psi,
@@ -144,7 +146,17 @@ class LeafProbabilities(Record, role="state"):
     new_p: Annotated[Float2, SCRATCH]
     """[max_leaves, K]; those proposed."""
     concentration: Annotated[Float2, SCRATCH]
-    """[max_leaves, K]; of the proposal for the tree that was fitted last."""
+    """[max_leaves, K]; prior and rows of the tree that was fitted last."""
+    of_leaf: Annotated[Float2, SCRATCH]
+    """[1, K]; concentration of the leaf that is drawn."""
+    centre: Annotated[Float2, SCRATCH]
+    """[max_leaves, K]; near the mean of p given that tree; its rows sum to 1."""
+    spread: Annotated[Float2, SCRATCH]
+    """[max_leaves, K]; unit in which p - centre is counted."""
+    away: Annotated[Float2, SCRATCH]
+    """[max_leaves, K]; (p - centre) / spread."""
+    factor: Annotated[Float2, SCRATCH]
+    """[max_leaves, max_leaves]; lower Cholesky factor of the precision of a column of ``away``."""
     rows: Annotated[Float2, SCRATCH]
     """[max_leaves, K]; rows of each class that were drawn to each leaf."""
     prior: Annotated[Float2, CONSTANT]
@@ -155,12 +167,11 @@ class LeafProbabilities(Record, role="state"):
 
 def make_leaf_probabilities(leaf_prior: LeafPrior, max_leaves: int) -> LeafProbabilities:
     classes = len(leaf_prior.class_prior)
-    p, new_p, concentration, rows = np.zeros((4, max_leaves, classes))
+    names = ("p", "new_p", "concentration", "centre", "spread", "away", "rows")
     return LeafProbabilities(
-        p=p,
-        new_p=new_p,
-        concentration=concentration,
-        rows=rows,
+        **{name: np.zeros((max_leaves, classes)) for name in names},
+        of_leaf=np.zeros((1, classes)),
+        factor=np.zeros((max_leaves, max_leaves if classes else 0)),
         prior=leaf_prior.class_prior.reshape(1, -1),
         log_likes=np.zeros(2),
     )
@@ -194,7 +205,8 @@ class Work(Record, role="scratch"):
     """[max_leaves]; means that are drawn."""
     sums: Float2
     """[sets, ...]; sums over all rows. Classification: of phi x psi by class, for each leaf and
-    each of its ancestors. COLLAPSED: see there."""
+    each of its ancestors. COLLAPSED: see there. LABELS: of the products of two leaves, for
+    INFORMATION."""
     gram: Float2
     """[max_leaves, max_leaves] for COLLAPSED; S, then its Cholesky factor."""
     moment: Float2
@@ -308,6 +320,9 @@ def make_work(
     adjoints = max(capacity, pairs if square else 0)
     stride = int(ADJOINT) + adjoints + 2 * routed
     sets = 1 + parts
+    n_sums = pairs * (square + 3 if square else n_classes)
+    if family == LABELS:
+        n_sums = (max_leaves + 1) * (max_leaves + 3)
     return Work(
         rows=aligned_zeros(threads * stride, width),
         stride=stride,
@@ -319,7 +334,7 @@ def make_work(
         uniform=np.zeros(data.block[-1] if family == LABELS else 0),
         mean=np.zeros(max_leaves),
         draws=np.zeros(max_leaves),
-        sums=np.zeros((sets, pairs * (square + 3 if square else n_classes))),
+        sums=np.zeros((sets, n_sums)),
         gram=np.zeros((square, square)),
         moment=np.zeros((square, square)),
         d_threshold=np.zeros((sets, capacity)),

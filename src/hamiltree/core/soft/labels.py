@@ -9,15 +9,27 @@ said in ``leaf_probabilities``.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..backend.jit import inlined, kernel, never_inline, row_kernel
 from ..backend.units import unit
-from ..tree.routing import add_four, add_scaled, dot, fill, scale_into, total_of
-from .data import DRAWN, EXPECTED, GRADIENT, LABELS, REACHED, SLOPE, VALUE
+from ..tree.routing import (
+    add_four,
+    add_scaled,
+    dot,
+    dot_two_by_three,
+    fill,
+    scale_into,
+    total_of,
+)
+from .collapsed import width_of_sums
+from .data import DRAWN, EXPECTED, GRADIENT, INFORMATION, LABELS, REACHED, SLOPE, VALUE
 from .likelihoods import LIKELIHOOD, back_through_block, clear_sums, goes_back, start_block, way_of
 
 SMALLEST_PROBABILITY = 1e-300
+SMALLEST_VARIANCE = 1e-24
 
 
 # ------------------------------------------------------------------ loops over the rows of a block
@@ -104,6 +116,21 @@ def multiply_by(rows, out, a, factor, start, n):
 
 
 @row_kernel
+def divide_by_root(rows, a, weights, start, real):
+    never_inline()
+    first = np.uint64(start)
+    for r in range(real):
+        rows[a, r] /= math.sqrt(weights[0, first + np.uint64(r)])
+
+
+@row_kernel
+def multiply_scaled(out, to, factor, rows, a, b, n):
+    never_inline()
+    for r in range((n >> 3) << 3):
+        out[to, r] = factor * rows[a, r] * rows[b, r]
+
+
+@row_kernel
 def count_below(rows, a, b, n):
     never_inline()
     count = 0.0
@@ -186,6 +213,57 @@ def draw_leaves(data, work, way, start, label, reach, target, slope, real, n):
 
 
 @kernel
+def spread_of(p, classes):
+    """Standard deviation of a class probability p, but for the rows; see ``leaf_proposal``."""
+    return math.sqrt(max(p * (1.0 - p), SMALLEST_VARIANCE) / (classes - 1))
+
+
+@kernel
+def count_expected(work, way, label, reach, target, n):
+    """Rows of this block's class that each leaf is expected to have; ``target`` is 1 / p(y_i)."""
+    rows, leaf, p, counts = work.rows, work.leaf, work.table, work.counts
+    for k in range(way.n_leaf):
+        share = dot(rows, reach + leaf[k], target, n)
+        counts[way.part, k, label] += p[k, label] * share
+
+
+@kernel
+def add_information(data, work, way, start, label, reach, adjoint, target, real, n):
+    """Sums over rows of spread_k phi_k spread_l phi_l / p(y_i)^2, the lower triangle.
+
+    ``target`` is 1 / p(y_i). Where rows have weights, so do two phi, of which one is taken back.
+    """
+    rows, leaf, p, sums, part = work.rows, work.leaf, work.table, work.sums, way.part
+    n_leaf, classes = way.n_leaf, p.shape[1]
+    if data.root.shape[1] > 0:
+        divide_by_root(rows, target, data.root, start, real)
+    for k in range(n_leaf):
+        spread = spread_of(p[k, label], classes)
+        multiply_scaled(rows, adjoint + k, spread, rows, reach + leaf[k], target, n)
+    add_products(rows, adjoint, n_leaf, sums, part, n)
+
+
+@kernel
+def add_products(rows, first, count, sums, part, n):
+    """Add the products of so many vectors with one another, the lower triangle."""
+    width, last = width_of_sums(count), first + count - 1
+    for a in range(0, count, 2):
+        a0, a1 = first + a, min(first + a + 1, last)
+        for c in range(0, min(a + 2, count), 3):
+            t00, t01, t02, t10, t11, t12 = dot_two_by_three(
+                rows, a0, a1, first + c, min(first + c + 1, last), min(first + c + 2, last), n
+            )
+            at = a * width + c
+            sums[part, at] += t00
+            sums[part, at + 1] += t01
+            sums[part, at + 2] += t02
+            at += width
+            sums[part, at] += t10
+            sums[part, at + 1] += t11
+            sums[part, at + 2] += t12
+
+
+@kernel
 def labels_through_block(data, h, tree, work, way, b, what, first):
     """Route a block unless its routing is kept; returns its part of the log-likelihood.
 
@@ -194,6 +272,7 @@ def labels_through_block(data, h, tree, work, way, b, what, first):
     start, n, reach, psi, adjoint, target = start_block(data, h, tree, work, way, b, first)
     rows, leaf, p, counts = work.rows, work.leaf, work.table, work.counts
     label, real = data.block_class[b], data.block_rows[b]
+    asks_rows = what in (EXPECTED, INFORMATION)
     if what == REACHED:
         for k in range(way.n_leaf):
             counts[way.part, k, label] += total_of(rows, reach + leaf[k], n)
@@ -208,17 +287,17 @@ def labels_through_block(data, h, tree, work, way, b, what, first):
     # below is by what reaches a leaf, in which the weight cancels.
     if data.root.shape[1] > 0:
         divide_by(rows, target, data.root, start, real)
-        if what != EXPECTED:
+        if not asks_rows:
             total = sum_of_weighted_logs(rows, target, data.root, start, n)
-    elif what != EXPECTED:
+    elif not asks_rows:
         total = sum_of_logs(rows, target, n)
     if what == VALUE or (what == GRADIENT and not goes_back(way, True)):
         return total
     invert(rows, target, n)
-    if what == EXPECTED:
-        for k in range(way.n_leaf):
-            share = dot(rows, reach + leaf[k], target, n)
-            counts[way.part, k, label] += p[k, label] * share
+    if asks_rows:
+        count_expected(work, way, label, reach, target, n)
+        if what == INFORMATION:
+            add_information(data, work, way, start, label, reach, adjoint, target, real, n)
         return 0.0
     for k in range(way.n_leaf):
         scale_into(rows, adjoint + leaf[k], p[k, label], target, n)

@@ -8,8 +8,7 @@ With
 
 w' - w takes the place of the difference of log-likelihoods in the acceptance. exp(w) averaged over
 q is the likelihood with p integrated out, so the closer q is to the law of p given the tree, the
-closer the moves are to those over trees alone. q is a Dirichlet for each leaf, whose counts are
-those of a few rounds of expectation and maximisation.
+closer the moves are to those over trees alone. ``leaf_proposal`` has it.
 
 Within a tree, p is drawn by way of a leaf for each row, which is exact at power 1; at other powers,
 and where rows have weights, by a Metropolis step with q as the proposal.
@@ -17,74 +16,40 @@ and where rows have weights, by a Metropolis step with q as the proposal.
 
 from __future__ import annotations
 
-import math
-
 from ..backend.jit import inlined, kernel
 from ..sampling import accept, tempered
 from ..tree.nodes import n_leaves
-from .data import DRAWN, EXPECTED, REACHED, VALUE
-from .labels import SMALLEST_PROBABILITY
+from .data import DRAWN, VALUE
+from .leaf_proposal import (
+    draw_dirichlet,
+    draw_fitted,
+    fit_probabilities,
+    log_dirichlet,
+    log_fitted,
+)
 from .target import evaluate_at, likelihood
-
-ROUNDS = 4
-"""Of expectation and maximisation, from leaves that all predict alike; with two w varies more with
-p, given the tree, and with eight no less."""
 
 
 @kernel
 def draw_probabilities(concentration, leaves, out, rng):
     """``concentration`` is [leaves, K], or [1, K] for all leaves alike."""
     for k in range(leaves):
-        row = concentration[k if concentration.shape[0] > 1 else 0]
-        total = 0.0
-        for m in range(out.shape[1]):
-            out[k, m] = max(rng.standard_gamma(row[m]), SMALLEST_PROBABILITY)
-            total += out[k, m]
-        for m in range(out.shape[1]):
-            out[k, m] = max(out[k, m] / total, SMALLEST_PROBABILITY)
+        draw_dirichlet(concentration[k if concentration.shape[0] > 1 else 0], out[k], rng)
 
 
 @kernel
-def log_dirichlet(concentration, probabilities, leaves):
-    """``concentration`` is [leaves, K], or [1, K] for all leaves alike."""
+def log_prior_of_probabilities(leaves, p, n_leaf):
     total = 0.0
-    for k in range(leaves):
-        row = concentration[k if concentration.shape[0] > 1 else 0]
-        mass = 0.0
-        for m in range(row.shape[0]):
-            mass += row[m]
-            total += (row[m] - 1.0) * math.log(probabilities[k, m]) - math.lgamma(row[m])
-        total += math.lgamma(mass)
+    for k in range(n_leaf):
+        total += log_dirichlet(leaves.prior[0], p[k])
     return total
-
-
-@kernel
-def fit_probabilities(model, tree, work):
-    """Fill ``concentration``, that of q(. | T); ``new_p`` is scratch."""
-    prior, power = model.leaf_prior.class_prior, model.power[0]
-    out, guess = model.leaves.concentration, model.leaves.new_p
-    leaves, classes, counts = n_leaves(tree), prior.shape[0], work.counts
-    if power == 0.0:
-        for k in range(leaves):
-            for m in range(classes):
-                out[k, m] = prior[m]
-        return
-    for this in range(ROUNDS):
-        evaluate_at(model, guess, tree, work, REACHED if this == 0 else EXPECTED, this > 0)
-        for k in range(leaves):
-            mass = 0.0
-            for m in range(classes):
-                out[k, m] = prior[m] + power * counts[0, k, m]
-                mass += out[k, m]
-            for m in range(classes):
-                guess[k, m] = out[k, m] / mass
 
 
 @inlined
 def log_weight_of(model, tree, p, log_like):
     """w of the tree with these probabilities; ``fit_probabilities`` of this tree came before."""
-    log_prior = log_dirichlet(model.leaves.prior, p, n_leaves(tree))
-    log_q = log_dirichlet(model.leaves.concentration, p, n_leaves(tree))
+    log_prior = log_prior_of_probabilities(model.leaves, p, n_leaves(tree))
+    log_q = log_fitted(model.leaves, n_leaves(tree), p)
     return log_prior + tempered(model.power[0], log_like) - log_q
 
 
@@ -101,7 +66,7 @@ def propose_probabilities(model, tree, work, rng):
     """Draw ``new_p`` for the tree from q; returns its w."""
     leaves = model.leaves
     fit_probabilities(model, tree, work)
-    draw_probabilities(leaves.concentration, n_leaves(tree), leaves.new_p, rng)
+    draw_fitted(leaves, n_leaves(tree), leaves.new_p, rng)
     leaves.log_likes[1] = 0.0
     if model.power[0] != 0.0:
         routed = True

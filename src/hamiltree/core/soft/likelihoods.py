@@ -123,7 +123,7 @@ def way_of(family, data, h, tree, work, with_gradient, may_keep):
 @kernel
 def count_sums(family, work, way):
     """How many of ``work.sums`` are in use."""
-    if family == COLLAPSED:
+    if family in (COLLAPSED, LABELS):  # of LABELS, without pairs, one left vector per leaf
         return (n_left_vectors(way.n_leaf, way.n_pairs) + 1) * width_of_sums(way.n_leaf)
     return way.n_pairs * work.counts.shape[2]
 

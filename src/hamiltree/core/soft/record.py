@@ -9,7 +9,7 @@ from ..tree.nodes import n_leaves
 from ..tree.record import LOG_LIKELIHOOD, LOG_POSTERIOR, SIGMA, write_shape
 from .collapsed import draw_means
 from .data import CLASSES, COLLAPSED, LABELS, VALUE, has_noise
-from .leaf_probabilities import draw_rows, log_dirichlet
+from .leaf_probabilities import draw_rows, log_prior_of_probabilities
 from .target import evaluate, log_posterior
 
 
@@ -46,7 +46,7 @@ def record_tree(model, tree, work, block, rng):
     block.scalars[row, LOG_LIKELIHOOD] = log_like
     block.scalars[row, LOG_POSTERIOR] = log_posterior(model, tree, log_like)
     if family == LABELS:
-        of_leaves = log_dirichlet(model.leaves.prior, model.leaves.p, leaves)
+        of_leaves = log_prior_of_probabilities(model.leaves, model.leaves.p, leaves)
         block.scalars[row, LOG_POSTERIOR] += of_leaves
     block.scalars[row, SIGMA] = tree.sigma[0] if has_noise(family) else np.nan
     return row
