@@ -1,4 +1,7 @@
-"""Scans of numbers with missing cells and of categories, and the moves that use them."""
+"""Scans of numbers with missing cells and of categories, and the moves that use them.
+
+Rows are held one by one, as bits, and in bins, some of which have several values.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hamiltree.core.backend import row_threads
 from hamiltree.core.moves.propose import NAMES, propose_informed
+from hamiltree.core.scan import bins, bits
 from hamiltree.core.scan.proposals import MODE_COLUMNS, draw_weighed, put_rule, weigh
 from hamiltree.core.scan.rows import NEW_LEAF
 from hamiltree.core.scan.scores import fill_known_tables
 from hamiltree.core.tree.nodes import copy_tree, empty_tree, right_child
 from hamiltree.core.tree.priors import log_rule
+from hamiltree.samplers import rjhmc, rjhmc_state
 from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 
-from ..reference.special import bits, rules_of, subsets
+from ..reference.special import bits as bits_of
+from ..reference.special import rules_of, subsets
 from ..support.configuring import configured
 from ..support.special import (
     COLUMNS,
@@ -29,6 +36,30 @@ from ..support.special import (
 )
 
 TAU = (1.3, 2.0)
+WAYS = ("rows", "bits", "bins", "single-bins")
+
+
+@pytest.fixture
+def hold(monkeypatch):
+    """Have rows held in one of these ways."""
+
+    def change(way, n_classes=3):
+        if way == "bits" and not n_classes:
+            pytest.skip("numbers are not held as bits")
+        monkeypatch.setattr(bits, "MAX_ROWS", 2048 if way == "bits" else 0)
+        for module in (row_threads, rjhmc, rjhmc_state):
+            monkeypatch.setattr(module, "BINNED_ROWS", 0 if "bins" in way else 8192)
+        monkeypatch.setattr(bins, "MAX_BINS", 4 if way == "bins" else 256)
+
+    return change
+
+
+def held(bench):
+    """How the rows of a bench are held."""
+    data = bench.proposals.scan.data
+    if data.code.size:
+        return "bins" if data.grid.shape[1] == 4 else "single-bins"
+    return "bits" if data.bits.of_value.size else "rows"
 
 
 # ------------------------------------------------------------------ scans
@@ -37,7 +68,7 @@ TAU = (1.3, 2.0)
 class Bench:
     """A chain's scans, of HMC-DF."""
 
-    def __init__(self, rng, h, n_classes, columns=COLUMNS, n=24, absent=None):
+    def __init__(self, rng, h, n_classes, columns=COLUMNS, n=24, absent=None, tau=TAU):
         """``absent``: a level of the first column that no row has."""
         self.columns, self.rng = columns, rng
         self.X = random_rows(rng, n, columns)
@@ -45,7 +76,7 @@ class Bench:
             self.X[self.X[:, 0] == absent, 0] = 0
         y = rng.integers(0, 3, n) if n_classes else rng.normal(size=n)
         configuration = configured(
-            "hmc-df", h=h, tau_prior=TAU, likelihood_power=0.7, max_leaves=12
+            "hmc-df", h=h, tau_prior=tau, likelihood_power=0.7, max_leaves=12
         )
         problem = Problem(as_columns(self.X), y, n_classes, kinds=kinds_of(columns))
         sampler = RJHMC.build(problem, configuration, 0)
@@ -68,16 +99,21 @@ class Bench:
         spare = int(other.n_nodes[0])  # a place that no node has
         f, threshold, levels = rule
         other.feature[spare], other.threshold[spare] = f, threshold
-        other.levels[spare] = bits(levels)
-        _, log_density = weigh(self.proposals, other, node, spare, left, right, MODE_COLUMNS)
+        other.levels[spare] = bits_of(levels)
+        self.everything, log_density = weigh(
+            self.proposals, other, node, spare, left, right, MODE_COLUMNS
+        )
         return math.exp(log_density)
 
 
+@pytest.mark.parametrize("way", WAYS[:3])
 @pytest.mark.parametrize("h", [0.0, 0.1])
 @pytest.mark.parametrize("n_classes", [0, 3])
-def test_densities_of_scans_add_up(n_classes, h, rng):
+def test_densities_of_scans_add_up(n_classes, h, way, rng, hold):
     """Over all rules, of a leaf with many rows, of one with few, and of an inner node."""
+    hold(way, n_classes)
     bench = Bench(rng, h, n_classes)
+    assert held(bench) == way
     tree = bench.tree(5)
     inner = [i for i in range(int(tree.n_nodes[0])) if tree.size[i] > 1]
     grid = (np.arange(400) + 0.5) / 400
@@ -92,9 +128,11 @@ def test_densities_of_scans_add_up(n_classes, h, rng):
         assert total == pytest.approx(1.0, abs=0.03)  # of the sums over thresholds
 
 
+@pytest.mark.parametrize("way", WAYS[:3])
 @pytest.mark.parametrize("n_classes", [0, 3])
-def test_densities_of_categories_add_up(n_classes, rng):
+def test_densities_of_categories_add_up(n_classes, way, rng, hold):
     """Exactly, for a column whose levels are all there, in part, or not at all."""
+    hold(way, n_classes)
     bench = Bench(rng, 0.0, n_classes, columns=[(3, False), (5, False)], n=14)
     for n_splits in (0, 2, 4, 6):
         tree = bench.tree(n_splits)
@@ -110,11 +148,13 @@ def test_densities_of_categories_add_up(n_classes, rng):
             assert total == pytest.approx(1.0, rel=1e-9)
 
 
+@pytest.mark.parametrize("way", WAYS[:3])
 @pytest.mark.parametrize("columns", [COLUMNS, [(0, True)]], ids=["all", "missing"])
 @pytest.mark.parametrize("h", [0.0, 0.1])
 @pytest.mark.parametrize("n_classes", [0, 3])
-def test_a_drawn_rule_has_the_density_it_was_drawn_with(n_classes, h, columns, rng):
+def test_a_drawn_rule_has_the_density_it_was_drawn_with(n_classes, h, columns, way, rng, hold):
     """Of leaves, and of inner nodes whose subtrees are kept: there left and right differ."""
+    hold(way, n_classes)
     bench = Bench(rng, h, n_classes, columns=columns)
     for _ in range(40):
         tree = bench.tree(3)
@@ -133,9 +173,11 @@ def test_a_drawn_rule_has_the_density_it_was_drawn_with(n_classes, h, columns, r
         assert math.log(again) == pytest.approx(log_density, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("way", WAYS[:3])
 @pytest.mark.parametrize("n_classes", [0, 3])
-def test_draws_follow_their_densities(n_classes, rng):
+def test_draws_follow_their_densities(n_classes, way, rng, hold):
     """Sets of a category with an absent level, sides, and "is missing": by a chi-squared test."""
+    hold(way, n_classes)
     columns = [(4, False), (0, True)]
     bench = Bench(rng, 0.0, n_classes, columns=columns, n=10, absent=3)
     tree = bench.tree(0)
@@ -158,6 +200,50 @@ def test_draws_follow_their_densities(n_classes, rng):
     mass = np.array([*expected, 1 - sum(expected)])
     _, p_value = stats.chisquare(observed, mass * n)
     assert p_value > 1e-4
+
+
+def scanned(seed, h, n_classes, way, nodes, hold):
+    """The first nodes of some trees scanned, their subtrees kept and not; rows held one way.
+
+    Weights and densities, by trees, of one rule that the node has and of some that it does not.
+    """
+    hold(way, n_classes)
+    rng = np.random.default_rng(seed)
+    bench = Bench(rng, h, n_classes, columns=[*COLUMNS, (0, True)], n=60, tau=(1.0, 1.0))
+    assert held(bench) == way
+    found = []
+    for n_splits in (0, 2, 4, 5):
+        tree = bench.tree(n_splits)
+        for node in range(min(int(tree.n_nodes[0]), nodes)):
+            sides = [(NEW_LEAF, NEW_LEAF)]
+            if tree.size[node] > 1:
+                own = (node + 1, right_child(tree, node))
+                sides += [own, (NEW_LEAF, node), (node, NEW_LEAF)]
+            for left, right in sides:
+                for k in range(4):
+                    rule = rule_at(bench.tree(1), 0)
+                    if k == 0:
+                        rule = (1, math.inf, frozenset({0}))
+                    density = bench.density(tree, node, left, right, rule)
+                    share = bench.proposals.scan.cells.share
+                    found.append([bench.everything, density, *share])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("way", ["bits", "single-bins"])
+@pytest.mark.parametrize("h", [0.0, 0.2])
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_scans_agree_however_rows_are_held(n_classes, h, way, rng, hold):
+    """Bins that have a value each, and bits, say what the rows say one by one.
+
+    Thresholds are uniform: another prior is taken as constant in each cell, and bins have more.
+    """
+    seed = int(rng.integers(2**31))
+    # of soft splits the pieces of a gap differ where rows between two values are elsewhere
+    nodes = 1 if h > 0 and way == "single-bins" else 100
+    expected = scanned(seed, h, n_classes, "rows", nodes, hold)
+    found = scanned(seed, h, n_classes, way, nodes, hold)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("h", [0.0, 0.1])

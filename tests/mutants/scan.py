@@ -218,12 +218,12 @@ MUTANTS = [
         "sweep_parts",
         """
         _, _, _, share[f] = sweep_binned_columns(
-            scan, f, f + 1, scan.task[NODE], scan.task_threshold[0], NO_LEVELS, scan.cells.weights
+            scan, f, f + 1, scan.task[NODE], threshold, levels, scan.cells.weights
         )
         """,
         """
         _, _, _, found = sweep_binned_columns(
-            scan, f, f + 1, scan.task[NODE], scan.task_threshold[0], NO_LEVELS, scan.cells.weights
+            scan, f, f + 1, scan.task[NODE], threshold, levels, scan.cells.weights
         )
         if scan.task[CLOSELY] != 1:
             share[f] = found

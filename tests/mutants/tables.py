@@ -14,6 +14,8 @@ PARTITION = "core/hard/partition.py"
 POOL = "core/smc/node_pool.py"
 SPECIAL = "tests/core/test_special.py"
 SPECIAL_SCANS = "tests/core/test_special_scans.py"
+AGREE = f"{SPECIAL_SCANS} -k scans_agree"
+BITS = "core/scan/by_bits.py"
 
 MUTANTS = [
     Mutant(
@@ -287,6 +289,70 @@ MUTANTS = [
         "share += PRIOR_SHARE * prior_of_cell(scan, c)",
         "share += 0.0",
         f"{SPECIAL_SCANS} -k scans_add_up",
+    ),
+    Mutant(
+        "bits: levels of a category on the wrong side",
+        BITS,
+        "find_right",
+        "has_level(levels, value[f, v])",
+        "not has_level(levels, value[f, v])",
+        AGREE,
+    ),
+    Mutant(
+        "bits: missing cells never go right",
+        BITS,
+        "find_right",
+        "holes and levels != NO_LEVELS",
+        "holes and levels == NO_LEVELS",
+        AGREE,
+    ),
+    Mutant(
+        "bits: missing cells on the right counted on the left",
+        BITS,
+        "add_up",
+        "up_to[key, v] - missing",
+        "up_to[key, v]",
+        AGREE,
+    ),
+    Mutant(
+        'bits: "is missing" scored as no split',
+        "core/scan/sweep.py",
+        "bits_with_missing",
+        "alone = scores[first]",
+        "alone = start",
+        AGREE,
+    ),
+    Mutant(
+        "bins: missing cells on the left forgotten",
+        "core/scan/by_bins.py",
+        "binned_cells",
+        "bins_work.moved[k_moved] += bins_work.missing[k_moved]",
+        "",
+        AGREE,
+    ),
+    Mutant(
+        "bins: missing cells counted with all others",
+        "core/scan/by_bins.py",
+        "find_missing",
+        "counts[bins * width + at] - before",
+        "counts[bins * width + at]",
+        AGREE,
+    ),
+    Mutant(
+        "bins: levels counted with those before them",
+        "core/scan/binned_columns.py",
+        "score_binned_candidates",
+        "counts[level * width + at] - before",
+        "counts[level * width + at]",
+        AGREE,
+    ),
+    Mutant(
+        "bins: the set of a rule forgotten on the way back",
+        "core/scan/scan.py",
+        "sweep_binned",
+        "levels",
+        "NO_LEVELS",
+        f"{SPECIAL_SCANS} -k density_it_was_drawn",
     ),
     Mutant(
         "missing cells are routed as numbers",

@@ -97,7 +97,7 @@ def sorted_columns(data: Data, configuration: Configuration[Any]) -> ScanData:
         rows,
         label,
         y,
-        binned=len(rows) > BINNED_ROWS and not data.kinds.special,
+        binned=len(rows) > BINNED_ROWS,
         projected=configuration.method.oblique,
         weights=data.weight if data.weight.size else None,
         kinds=data.kinds,

@@ -12,6 +12,7 @@ import pytest
 from hamiltree import BayesianTreeClassifier
 from hamiltree.core.scan.bins import bin_columns
 from hamiltree.core.scan.proposals import MODE_COLUMNS, MODE_PRIOR
+from hamiltree.core.tree.kinds import MISSING, make_kinds, plain_kinds
 from hamiltree.core.tree.nodes import right_child
 
 from ...reference.exact import exact_toy
@@ -72,7 +73,8 @@ def test_densities_of_binned_rules_add_up_to_one(h, rng):
 def test_bins_of_a_column(rng):
     """About equal in rows, ends are data, and a bin of its own for each of few values."""
     many, few = rng.random(1000), rng.choice([0.1, 0.5, 0.8], size=1000)
-    code, grid, n_bins, n_levels = bin_columns(np.stack([many, few]), np.arange(1000))
+    columns = np.stack([many, few])
+    code, grid, n_bins, n_levels = bin_columns(columns, np.arange(1000), plain_kinds(2))
     assert n_bins.tolist() == [4, 3]
     assert n_levels.tolist() == [1000, 3]
     assert np.bincount(code[0]).tolist() == [250] * 4
@@ -81,6 +83,25 @@ def test_bins_of_a_column(rng):
     np.testing.assert_array_equal(grid[1, code[1]], few)
     assert (many <= grid[0, code[0]]).all()
     assert (many[code[0] > 0] > grid[0, code[0][code[0] > 0] - 1]).all()
+
+
+def test_bins_of_special_columns(rng):
+    """Missing cells are behind the last bin, of which there is one fewer; levels are bins."""
+    many, few = rng.random(1000), rng.choice([0.1, 0.8], size=1000)
+    levels = rng.integers(0, 6, 1000).astype(float)
+    gone = rng.random(1000) < 0.2
+    many[gone] = few[gone] = MISSING
+    kinds = make_kinds([0, 0, 6], [True, True, False])
+    columns = np.stack([many, few, levels])
+    code, grid, n_bins, n_levels = bin_columns(columns, np.arange(1000), kinds)
+    assert n_bins.tolist() == [3, 2, 6]
+    assert n_levels.tolist() == [np.count_nonzero(~gone), 2, 6]
+    assert (code[0, gone] == 3).all()
+    assert (code[1, gone] == 2).all()
+    assert (code[2] == levels).all()
+    there = ~gone
+    assert (many[there] <= grid[0, code[0, there]]).all()
+    np.testing.assert_array_equal(grid[1, code[1, there]], few[there])
 
 
 # ------------------------------------------------------------------ whole chains

@@ -18,7 +18,7 @@ from hamiltree.core.densities import (
     log_normal_leaf,
 )
 from hamiltree.core.hard.leaves import combine, leaf_log_marginal, leaf_parts, make_leaf_model
-from hamiltree.core.scan.by_bins import log_gamma, score_constant, score_cut
+from hamiltree.core.scan.by_bins import log_gamma, score_constant, score_moved
 from hamiltree.core.scan.by_bits import score_values
 from hamiltree.core.scan.data import (
     CLASS_COUNTS,
@@ -279,8 +279,8 @@ def test_scores_by_bins(leaf, rng):
     else:
         sides.sums[1, 1] = y.sum(), (y**2).sum()
         before = np.array([left.sum(), y[left].sum()])
-    scan.bins.base[: 2 * len(before)] = np.tile(before, 2)
-    value = score_cut(scan, 2 * len(before), 1, score_constant(scan))
+    scan.bins.moved[: 2 * len(before)] = np.tile(before, 2)
+    value = score_moved(scan, score_constant(scan))
     expected = sum(
         expected_score(code, label[rows], y[rows] if len(y) else y) for rows in (left, ~left)
     )

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend.records import Byte1, Float1, Int1, Record
+from ..tree.kinds import MISSING_BELOW, Kinds
 
 MAX_BINS = 256
-"""Of a column: what a byte can tell apart."""
+"""Of a column, that of its missing cells included: what a byte can tell apart."""
 FINE_BINS = 512
 """Where a column is looked at closely."""
 WINDOW_CELLS = 96
@@ -35,6 +36,8 @@ class BinWork(Record, role="scratch"):
     """[leaves * channels]; the same of all rows before the first of these bins."""
     moved: Float1
     """[leaves * channels]; the same of all rows before a cut."""
+    missing: Float1
+    """[leaves * channels]; the same of the rows whose cell is missing."""
     place: Int1
     """[5]; the bin that a quantile is in."""
     share: Float1
@@ -46,11 +49,12 @@ class BinWork(Record, role="scratch"):
 
 
 def bin_columns(
-    columns: NDArray[np.float64], rows: NDArray[np.int32]
+    columns: NDArray[np.float64], rows: NDArray[np.int32], kinds: Kinds
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """Code of each row, values that end the bins, how many bins, and how many distinct values.
 
     A column of few distinct values has a bin for each. Otherwise bins hold about as many rows each.
+    Missing cells have the bin behind the last, and are not counted. A category has its levels.
     """
     p, n = columns.shape
     chosen = slice(None) if len(rows) == n else rows
@@ -59,14 +63,20 @@ def bin_columns(
     n_bins, n_levels = np.zeros(p, np.int64), np.zeros(p, np.int64)
     for f in range(p):
         x = columns[f, chosen]
-        ordered = np.sort(x)
-        n_levels[f] = 1 + np.count_nonzero(ordered[1:] > ordered[:-1])
-        if n_levels[f] > MAX_BINS:
-            ordered = ordered[-(-len(x) * np.arange(1, MAX_BINS + 1) // MAX_BINS) - 1]
+        if kinds.levels[f] > 0:
+            code[f, chosen] = x
+            n_bins[f] = n_levels[f] = kinds.levels[f]
+            continue
+        there = x >= MISSING_BELOW
+        ordered = np.sort(x[there])
+        n_levels[f] = len(ordered[:1]) + np.count_nonzero(ordered[1:] > ordered[:-1])
+        most = MAX_BINS - int(kinds.missing[f])
+        if n_levels[f] > most:
+            ordered = ordered[-(-len(ordered) * np.arange(1, most + 1) // most) - 1]
         values = np.unique(ordered)
         n_bins[f] = len(values)
         grid[f, : len(values)] = values
-        code[f, chosen] = np.searchsorted(values, x, side="left")
+        code[f, chosen] = np.where(there, np.searchsorted(values, x, side="left"), len(values))
     return code, grid, n_bins, n_levels
 
 
@@ -81,6 +91,7 @@ def make_bin_work(p: int, rows: int, n_classes: int, max_leaves: int, n_weights:
         counts=np.zeros(FINE_BINS * channels),
         base=np.zeros(channels),
         moved=np.zeros(channels),
+        missing=np.zeros(channels),
         place=np.zeros(QUANTILES, np.int64),
         share=np.zeros(QUANTILES),
         close=np.zeros(p, np.int64),

@@ -24,6 +24,9 @@ class RowBits(Record):
     """[words, values]; rows that have a value, for all values of all columns."""
     first_value: Int1
     """[p]; where the values of a column begin."""
+    without_missing: Int1
+    """[p]; where the scores of cuts that leave its missing cells on the right do: behind those of
+    all values; of columns without missing cells the same place."""
     from_level: Word3
     """[p, levels + 1, words]; rows that have this value of a column or a larger one."""
     of_class: Word2
@@ -46,11 +49,15 @@ class BitWork(Record, role="scratch"):
     tally: Int2
     """[MAX_KEYS, values]; how many of them have a value."""
     up_to: Int2
-    """[MAX_KEYS, values]; how many have this value of a column or a smaller one."""
+    """[MAX_KEYS, cuts]; how many are left of a cut behind a value. Cuts: behind each value, missing
+    cells the smallest, and then, see ``without_missing``, behind those of columns that have them,
+    with these on the right."""
     members: Int2
-    """[K, values]; rows of each class in one leaf, with the cut behind a value."""
+    """[K, cuts]; rows of each class in one leaf."""
     score: Float1
-    """[values]; of a hard cut behind each."""
+    """[cuts]"""
+    right: Word1
+    """[words]; rows that a rule sends right."""
     rows_at: Int1
     """[values]; rows of the node that have it."""
 
@@ -60,8 +67,12 @@ def make_row_bits(
     n_levels: NDArray[np.int64],
     rows: NDArray[np.int32],
     label: NDArray[np.int32],
+    holes: NDArray[np.bool_],
 ) -> RowBits:
-    """``level`` [p, n] of all rows, ``rows`` those that count, ``label`` [n] their classes."""
+    """``level`` [p, n] of all rows, ``rows`` those that count, ``label`` [n] their classes.
+
+    ``holes`` [p]: whether the smallest value of a column is a missing cell.
+    """
     p, n = level.shape
     most = n_levels.max()
     of_level = np.zeros((p, most, n), bool)
@@ -70,9 +81,13 @@ def make_row_bits(
     from_level[:, :-1] = np.logical_or.accumulate(of_level[:, ::-1], axis=1)[:, ::-1]
     of_value = of_level[np.arange(most) < n_levels[:, None]]
     of_class = np.arange(label[rows].max() + 1)[:, None] == label
+    first_value = np.cumsum(n_levels) - n_levels
+    again = np.where(holes, n_levels, 0)
+    behind = n_levels.sum() + np.cumsum(again) - again
     return RowBits(
         of_value=np.ascontiguousarray(pack(of_value).T),
-        first_value=np.cumsum(n_levels) - n_levels,
+        first_value=first_value,
+        without_missing=np.where(holes, behind, first_value),
         from_level=pack(from_level),
         of_class=pack(of_class),
     )
@@ -88,6 +103,7 @@ def no_row_bits() -> RowBits:
     return RowBits(
         of_value=nothing,
         first_value=np.zeros(0, np.int64),
+        without_missing=np.zeros(0, np.int64),
         from_level=np.zeros((0, 0, 0), np.uint64),
         of_class=nothing.copy(),
     )
@@ -101,8 +117,10 @@ def pack(rows: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(in_bytes).view("<u8").astype(np.uint64)
 
 
-def make_bit_work(bits: RowBits, max_leaves: int) -> BitWork:
+def make_bit_work(bits: RowBits, n_levels: NDArray[np.int64], max_leaves: int) -> BitWork:
     words, values = bits.of_value.shape
+    again = n_levels[bits.without_missing > bits.first_value] if words else n_levels[:0]
+    cuts = values + int(again.sum())
     keys = MAX_KEYS if words else 0
     return BitWork(
         rows=np.zeros(words, np.uint64),
@@ -111,9 +129,10 @@ def make_bit_work(bits: RowBits, max_leaves: int) -> BitWork:
         key=np.zeros((keys, words), np.uint64),
         place=np.zeros((keys, 3), np.uint32),
         tally=np.zeros((keys, values), np.int64),
-        up_to=np.zeros((keys, values), np.int64),
-        members=np.zeros((len(bits.of_class), values), np.int64),
-        score=np.zeros(values),
+        up_to=np.zeros((keys, cuts), np.int64),
+        members=np.zeros((len(bits.of_class), cuts), np.int64),
+        score=np.zeros(cuts),
+        right=np.zeros(words, np.uint64),
         rows_at=np.zeros(values, np.int64),
     )
 

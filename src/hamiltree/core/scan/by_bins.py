@@ -1,4 +1,4 @@
-"""Scans of large data: every column by counts in its bins, the best columns closely.
+"""Scans of large data: cells of a column by counts in its bins, of the best columns closely.
 
 What ``scan`` does row by row costs a look-up of log Gamma for each row and column. Here one pass
 over the node's rows counts, for each bin of a column, what would go to which leaf; scores are then
@@ -6,6 +6,9 @@ of cells between the ends of bins. Rows count as spread evenly over their bin, u
 value. Around the cell of the highest score a close look counts again, in narrower bins. Which bins
 there are depends on the training data alone, and where the close look is on the node's rows and
 sides alone, so a rule has the same density forth and back.
+
+Missing cells are a bin of their own, behind all others. Each cut is scored with them on the right
+and then on the left, so that cells come in pairs.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ import math
 import numpy as np
 
 from ..backend.jit import inlined, kernel
-from ..backend.units import unit
 from .bins import FINE_BINS, QUANTILES, WINDOW_CELLS
 from .data import CLASS_COUNTS, FIFTHS, LOGISTIC, PIECE, is_soft
 from .rows import FIRST_PART, PROJECT_TASK, count_parts, value_at
-from .scan import COLUMNS, TIE, weigh_column
+
+TIE = 1e-9
+"""Scores that differ by no more are equal, whatever their rounding: the first is the best."""
 
 
 @inlined
@@ -188,15 +192,13 @@ def log_gamma(x):
 
 
 @kernel
-def score_cut(scan, width, n_quantiles, constant):
-    """The score of a cut whose quantiles have been found.
+def score_moved(scan, constant):
+    """The score with the rows of ``moved`` on the left.
 
     The sum over leaves of ``log_dirichlet_multinomial`` or ``log_known_noise_leaf``, up to what
     does not depend on the cut.
     """
-    model, sides, work = scan.model, scan.sides, scan.bins
-    moved(work, width, n_quantiles)
-    before = work.moved
+    model, sides, before = scan.model, scan.sides, scan.bins.moved
     n_left, units = sides.n_side[0], scan.data.units
     leaves = n_left + sides.n_side[1]
     score = constant
@@ -240,12 +242,38 @@ def score_constant(scan):
 
 
 @kernel
-def open_window(work, cells):
-    """Make room for a close look around the best cell: (first cell, low end, high end, cells)."""
-    best = 0
+def find_missing(work, width, bins):
+    """What would go to each leaf of the rows whose cell is missing: those of the last bin."""
+    counts, missing = work.counts, work.missing
+    for at in range(width):
+        before = counts[(bins - 1) * width + at] if bins > 0 else 0.0
+        missing[at] = counts[bins * width + at] - before
+
+
+@kernel
+def score_is_missing(scan, width, bins, constant):
+    """Scores of "is missing", with these on the right, and on the left."""
+    work = scan.bins
+    moved, counts = work.moved, work.counts
+    for at in range(width):
+        moved[at] = counts[(bins - 1) * width + at] if bins > 0 else 0.0
+    right = score_moved(scan, constant)
+    for at in range(width):
+        moved[at] = work.missing[at]
+    return right, score_moved(scan, constant)
+
+
+@kernel
+def open_window(work, cells, pairs):
+    """Make room for a close look around the best cell: (first cell, low end, high end, cells).
+
+    ``pairs``: how far behind the score of a cell is that with the missing on the left; 0 for none.
+    """
+    best, most = 0, -np.inf
     for c in range(cells):
-        if work.weight[c] > work.weight[best] + TIE:
-            best = c
+        score = max(work.weight[c], work.weight[pairs + c])
+        if c == 0 or score > most + TIE:
+            best, most = c, score
     first, last = max(best - 1, 0), min(best + 1, cells - 1)
     low, high = work.low[first], work.high[last]
     shift = WINDOW_CELLS - (last + 1 - first)
@@ -253,17 +281,21 @@ def open_window(work, cells):
         work.low[c + shift] = work.low[c]
         work.high[c + shift] = work.high[c]
         work.weight[c + shift] = work.weight[c]
+        work.weight[pairs + c + shift] = work.weight[pairs + c]
     return first, low, high, cells + shift
 
 
 @kernel
 def binned_cells(scan, f, weights):
-    """Cells of a column, or with f = -1 of the projection on weights, and their scores: how many.
+    """Cells of a column, or with f = -1 of the projection on weights, and their scores.
 
-    Rows and sides have been set. ``close`` says whether to look closely; a projection is.
+    Rows and sides have been set. ``close`` says whether to look closely; a projection is. Returns
+    how many; where there are missing cells, how far behind a score is that with these on the left,
+    else 0; and then the scores of "is missing".
     """
     data, model, sides, bins_work, work = scan.data, scan.model, scan.sides, scan.bins, scan.cells
-    bins = np.int64(data.grid.shape[1])
+    bins, pairs = np.int64(data.grid.shape[1]), np.int64(0)
+    alone_right, alone_left = 0.0, 0.0
     start = 0.0
     if f < 0:
         start = project_rows(scan, weights, bins)
@@ -274,6 +306,8 @@ def binned_cells(scan, f, weights):
             bins_work.edge[b] = data.grid[f, b]
         single_values, h, soft = bins == data.n_levels[f], model.h[f], is_soft(scan, f)
         close = bins_work.close[f] != 0 and not single_values
+        if data.kinds.special and data.kinds.missing[f] > 0:
+            pairs = work.weight.shape[0] // 2
     n_quantiles = FIFTHS if soft else 1
     reach = -LOGISTIC[0] * h if soft else 0.0
     constant = score_constant(scan)
@@ -285,7 +319,7 @@ def binned_cells(scan, f, weights):
     window_low, window_high = 0.0, 1.0
     for look in range(2 if close else 1):
         if look == 1:
-            at, window_low, window_high, cells = open_window(work, cells)
+            at, window_low, window_high, cells = open_window(work, cells, pairs)
             # counts of the bins that the window and its quantiles are in, in finer ones
             first, last = np.int64(0), np.int64(0)
             while first < bins - 1 and bins_work.edge[first] <= window_low - reach:
@@ -305,7 +339,12 @@ def binned_cells(scan, f, weights):
             for b in range(bins):
                 bins_work.edge[b] = low + (b + 1) * (high - low) / bins
             bins_work.edge[bins - 1] = high
-        width = count_bins(scan, f, look == 1, first, last, low, scale, bins)
+        # the missing are counted with the others once
+        counted = bins + 1 if pairs > 0 and look == 0 else bins
+        width = count_bins(scan, f, look == 1, first, last, low, scale, counted)
+        if pairs > 0 and look == 0:
+            find_missing(bins_work, width, bins)
+            alone_right, alone_left = score_is_missing(scan, width, bins, constant)
         for j in range(QUANTILES):
             bins_work.place[j] = 0
         before = window_low
@@ -332,25 +371,15 @@ def binned_cells(scan, f, weights):
                 apart = find_quantiles(bins_work, cut, h, n_quantiles, low, bins, single_values)
                 work.low[at] = cell_low
                 work.high[at] = cell_high
-                work.weight[at] = score_cut(scan, width, apart, constant)
+                moved(bins_work, width, apart)
+                work.weight[at] = score_moved(scan, constant)
+                if pairs > 0:
+                    for k_moved in range(width):
+                        bins_work.moved[k_moved] += bins_work.missing[k_moved]
+                    work.weight[pairs + at] = score_moved(scan, constant)
                 at += 1
                 cell_low = cell_high
             before = end
         if look == 0:
             cells = at
-    return cells
-
-
-@kernel
-def sweep_binned_columns(scan, first, stop, feature, threshold, levels, weights):
-    """``scan.sweep_columns`` of large data, which have no sets of levels."""
-    cells, total, widths = 0, 0.0, 0.0
-    density = 0.0
-    for f in range(first, stop):
-        cells = binned_cells(scan, f, weights)
-        total, widths, this = weigh_column(scan, f, cells, feature, threshold)
-        density = max(density, this)
-    return cells, total, widths, density
-
-
-unit(sweep_binned_columns, COLUMNS)
+    return cells, pairs, alone_right, alone_left

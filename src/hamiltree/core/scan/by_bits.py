@@ -1,8 +1,8 @@
 """Rows as bits: scans of data whose columns have few values, 64 rows at a time.
 
-The rows on one side of a cut are a set that is known beforehand, so the rows of a node are what is
-left of a few such sets, and how many rows of a class have some value is a count of bits. Rows that
-share a class, and a leaf on either side, move together: such a set has a key.
+The rows on one side of a cut, or of one level, are a set that is known beforehand, so the rows of a
+node are what is left of a few such sets, and how many rows of a class have some value is a count of
+bits. Rows that share a class, and a leaf on either side, move together: such a set has a key.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..backend.jit import inlined, kernel
+from ..tree.kinds import NO_LEVELS, has_level
 from .bits import WORD, count_ones, first_one
 from .data import is_hard
 
@@ -35,21 +36,42 @@ def first_right(value, levels, f, threshold):
 
 
 @kernel
+def find_right(data, right, f, threshold, levels):
+    """The rows that a rule sends right, all rows of the data."""
+    from_level, value, n = data.bits.from_level, data.value, data.n_levels[f]
+    if data.kinds.levels[f] > 0:
+        of_value, first = data.bits.of_value, data.bits.first_value[f]
+        for w in range(right.shape[0]):
+            right[w] = 0
+        for v in range(n):
+            if has_level(levels, value[f, v]):
+                for w in range(right.shape[0]):
+                    right[w] |= of_value[w, first + v]
+        return
+    level = first_right(value, n, f, threshold)
+    holes = data.bits.without_missing[f] != data.bits.first_value[f]
+    if holes and level == 0:
+        level = 1  # behind the missing cells
+    for w in range(right.shape[0]):
+        right[w] = from_level[f, level, w]
+    if holes and levels != NO_LEVELS:
+        for w in range(right.shape[0]):
+            right[w] |= from_level[f, 0, w] & ~from_level[f, 1, w]
+
+
+@kernel
 def find_bits(scan, tree, node, length):
     """The rows that reach a node, by the path to it; how many."""
-    data, rows, path = scan.data, scan.bits.rows, scan.node.path
-    from_level, value, n_levels = data.bits.from_level, data.value, data.n_levels
-    feature, threshold = tree.feature, tree.threshold
+    data, rows, path, right = scan.data, scan.bits.rows, scan.node.path, scan.bits.right
+    from_level = data.bits.from_level
     for w in range(rows.shape[0]):
         rows[w] = from_level[0, 0, w]
     for d in range(length):
         at = path[d]
         child = path[d + 1] if d + 1 < length else node
-        f = feature[at]
-        level = first_right(value, n_levels[f], f, threshold[at])
+        find_right(data, right, tree.feature[at], tree.threshold[at], tree.levels[at])
         for w in range(rows.shape[0]):
-            right = from_level[f, level, w]
-            rows[w] &= right if child != at + 1 else ~right
+            rows[w] &= right[w] if child != at + 1 else ~right[w]
     total = np.int64(0)
     for w in range(rows.shape[0]):
         total += np.int64(count_ones(rows[w]))
@@ -74,20 +96,17 @@ def send_down(data, bits, tree, root):
     """Which rows of the node get to each node of a subtree that is kept."""
     if root < 0:
         return
-    rows, reach, from_level = bits.rows, bits.reach, data.bits.from_level
-    value, n_levels = data.value, data.n_levels
-    size, feature, threshold = tree.size, tree.feature, tree.threshold
+    rows, reach, goes_right = bits.rows, bits.reach, bits.right
+    size = tree.size
     for w in range(rows.shape[0]):
         reach[root, w] = rows[w]
     for i in range(root, root + size[root]):
         if size[i] > 1:
             left, right = i + 1, i + 1 + size[i + 1]
-            f = feature[i]
-            level = first_right(value, n_levels[f], f, threshold[i])
+            find_right(data, goes_right, tree.feature[i], tree.threshold[i], tree.levels[i])
             for w in range(rows.shape[0]):
-                goes_right = from_level[f, level, w]
-                reach[right, w] = reach[i, w] & goes_right
-                reach[left, w] = reach[i, w] & ~goes_right
+                reach[right, w] = reach[i, w] & goes_right[w]
+                reach[left, w] = reach[i, w] & ~goes_right[w]
 
 
 @kernel
@@ -160,9 +179,10 @@ def count_values(data, bits):
 
 @kernel
 def add_up(data, bits):
-    """Running counts over the values of each column, and how many rows have a value at all."""
+    """What is left of each cut, and how many rows have a value at all."""
     tally, up_to, rows_at = bits.tally, bits.up_to, bits.rows_at
     first_value, n_levels = data.bits.first_value, data.n_levels
+    without_missing = data.bits.without_missing
     for v in range(rows_at.shape[0]):
         rows_at[v] = 0
     for key in range(bits.n_keys[0]):
@@ -173,6 +193,11 @@ def add_up(data, bits):
             for v in range(first_value[f], first_value[f] + n_levels[f]):
                 so_far += tally[key, v]
                 up_to[key, v] = so_far
+            shift = without_missing[f] - first_value[f]
+            if shift > 0:
+                missing = tally[key, first_value[f]]
+                for v in range(first_value[f], first_value[f] + n_levels[f]):
+                    up_to[key, shift + v] = up_to[key, v] - missing
 
 
 @kernel
@@ -183,24 +208,24 @@ def score_values(scan):
     """
     bits, table, all_members = scan.bits, scan.tables.by_rows, scan.sides.members
     members, scores, up_to, place = bits.members, bits.score, bits.up_to, bits.place
-    classes, values = members.shape
+    classes, cuts = members.shape
     size_row = np.uint64(table.shape[0] - 1)
-    for v in range(values):
+    for v in range(cuts):
         scores[v] = 0.0
     for leaf in range(scan.sides.n_side[0] + scan.sides.n_side[1]):
         for m in range(classes):
             right = all_members[1, leaf, m]
-            for v in range(values):
+            for v in range(cuts):
                 members[m, v] = right
         for key in range(bits.n_keys[0]):
             m = place[key, 2]
             if place[key, 0] == leaf:
-                for v in range(values):
+                for v in range(cuts):
                     members[m, v] += up_to[key, v]
             if place[key, 1] == leaf:
-                for v in range(values):
+                for v in range(cuts):
                     members[m, v] -= up_to[key, v]
-        for v in range(values):
+        for v in range(cuts):
             size = np.uint64(0)
             score = 0.0
             for m in range(classes):

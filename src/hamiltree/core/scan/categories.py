@@ -71,23 +71,28 @@ def order_levels(scan, f):
             elif groups.place[g, 2] == frequent:
                 total += amount
             g += 1
-        response = total / rows if rows > 0.0 else 0.0
-        at = present
-        while at > 0 and of.response[at - 1] > response:
-            of.response[at] = of.response[at - 1]
-            of.level[at] = of.level[at - 1]
-            of.begin[at], of.stop[at] = of.begin[at - 1], of.stop[at - 1]
-            at -= 1
-        of.response[at] = response
-        of.level[at] = np.int64(x)
-        of.begin[at], of.stop[at] = begin, g
+        place_level(of, present, np.int64(x), total / rows if rows > 0.0 else 0.0, begin, g)
         present += 1
     return present
 
 
 @kernel
+def place_level(of, present, code, response, begin, stop):
+    """Put a level, whose groups are from ``begin`` to ``stop``, among those listed so far."""
+    at = present
+    while at > 0 and of.response[at - 1] > response:
+        of.response[at] = of.response[at - 1]
+        of.level[at] = of.level[at - 1]
+        of.begin[at], of.stop[at] = of.begin[at - 1], of.stop[at - 1]
+        at -= 1
+    of.response[at] = response
+    of.level[at] = code
+    of.begin[at], of.stop[at] = begin, stop
+
+
+@kernel
 def score_candidates(scan, present):
-    """Scores of the candidates; how many.
+    """Scores of the candidates.
 
     0 sends all right, k < present the first k left, present all left, and present + k the last k
     left, k from 1 on.
@@ -101,7 +106,6 @@ def score_candidates(scan, present):
             at = present - 1 - k if backwards == 1 else k
             move_groups(scan, of.begin[at], of.stop[at], ROWS)
             of.weight[k + 1 + backwards * present] = score_of_sides(scan, table, ROWS)
-    return max(2 * present, 1)
 
 
 # ------------------------------------------------------------------ probabilities
@@ -131,21 +135,22 @@ def log_absent(n_levels, present, constant):
 
 
 @kernel
-def mass_of_candidate(scan, c, n_levels, present):
-    """Probability of the sets that a candidate stands for, by the prior of the rules.
+def masses_of_candidates(scan, n_levels, present):
+    """Probabilities of the sets that a candidate stands for, by the prior of the rules.
 
-    Sets that part the rows but are no candidates are shared out among those that are.
+    Of one that sends all levels to one side, and of one that parts them. Sets that part the rows
+    but are no candidates are shared out among those that are.
     """
-    if c == 0 or c == present:
-        if scan.model.kind != UNIT or n_levels == present:
-            return 0.0
-        return math.exp(-log_subsets(n_levels) - log_absent(n_levels, present, True))
-    parting = 1.0
+    if present == 0:
+        return 1.0, 0.0
+    constant, parting = 0.0, 1.0
     if scan.model.kind == UNIT:
-        parting = math.exp(
-            log_subsets(present) + (n_levels - present) * math.log(2.0) - log_subsets(n_levels)
-        )
-    return parting / (2.0 * (present - 1))
+        if n_levels > present:
+            constant = math.exp(-log_subsets(n_levels) - log_absent(n_levels, present, True))
+        if present > 1:
+            absent = (n_levels - present) * math.log(2.0)
+            parting = math.exp(log_subsets(present) + absent - log_subsets(n_levels))
+    return constant, parting / (2.0 * max(present - 1, 1))
 
 
 @kernel
@@ -187,17 +192,26 @@ def log_density_of_set(scan, f, total, levels):
 @kernel
 def sweep_category(scan, f, feature, levels):
     """Weigh a column: (candidates, sum of weights, density of a set or 0)."""
-    of, n_levels, power = scan.cells, scan.data.kinds.levels[f], scan.model.power[0]
     present = order_levels(scan, f)
+    if scan.model.kind == UNIT or present > 1:
+        score_candidates(scan, present)
+    return weigh_candidates(scan, f, present, feature, levels)
+
+
+@kernel
+def weigh_candidates(scan, f, present, feature, levels):
+    """Weigh the candidates of a column, whose scores are there; see ``sweep_category``."""
+    of, n_levels, power = scan.cells, scan.data.kinds.levels[f], scan.model.power[0]
     of.bounds[0] = present
     of.log_total[f] = -np.inf
     if scan.model.kind != UNIT and present < 2:
         return 0, 0.0, 0.0
-    n = score_candidates(scan, present)
+    n = max(2 * present, 1)
     top = highest(of.weight, n)
+    constant, parting = masses_of_candidates(scan, n_levels, present)
     total = 0.0
     for c in range(n):
-        mass = mass_of_candidate(scan, c, n_levels, present) if present > 0 else 1.0
+        mass = constant if c == 0 or c == present else parting
         of.weight[c] = exp_clamped(power * (of.weight[c] - top)) * mass
         total += of.weight[c]
     of.log_total[f] = power * top + math.log(total)

@@ -21,7 +21,7 @@ from ..backend.records import (
     Word1,
 )
 from ..backend.row_threads import PartsRunner, RunParts, n_parts
-from ..tree.kinds import MAX_LEVELS, Kinds, plain_kinds
+from ..tree.kinds import MAX_LEVELS, MISSING_BELOW, Kinds, plain_kinds
 from ..tree.nodes import Tree, empty_tree
 from ..tree.priors import TreePrior
 from .bins import MAX_BINS, QUANTILES, WINDOW_CELLS, BinWork, bin_columns, make_bin_work
@@ -84,7 +84,8 @@ class ScanData(Record):
     grid: Float2
     """[p, MAX_BINS] or [p, 0]; bin b ends with value b."""
     n_bins: Int1
-    """[p]; as many as there are distinct values, where they are at most MAX_BINS."""
+    """[p]; as many as there are distinct values, where they are at most MAX_BINS. Missing cells
+    are in one more."""
     amount: Short1
     """[n]; units that a row counts for, its weight as scans see it; [0] where each is one."""
     weight: Float1
@@ -96,7 +97,7 @@ class ScanData(Record):
     mass: float
     """The same in rows."""
     kinds: Kinds
-    """Of the columns. Special ones are never binned, nor held as bits."""
+    """Of the columns."""
 
 
 class ScanModel(Record):
@@ -186,8 +187,10 @@ class Scan(Record, role="scratch"):
     bins: BinWork
     run_parts: RunParts
     task: Int1
-    """[5]; what the parts of a task are told, with the next two, see ``parts``."""
+    """[5]; what the parts of a task are told, with the next three, see ``parts``."""
     task_threshold: Float1
+    """[1]"""
+    task_levels: Word1
     """[1]"""
     task_tree: Tree
 
@@ -234,16 +237,19 @@ def make_scan_data(
         "kinds": plain_kinds(p) if kinds is None else kinds,
     }
     if binned:
-        code, grid, n_bins, n_levels = bin_columns(columns, fields["rows"])
+        code, grid, n_bins, n_levels = bin_columns(columns, fields["rows"], fields["kinds"])
         fields |= {"code": code, "grid": grid, "n_bins": n_bins, "n_levels": n_levels}
         return ScanData(**fields)
     fields |= sorted_columns(columns, fields["rows"])
     # their scores are looked up, and sets are as long as the columns
     by_bits = len(rows) <= TABLE_ROWS and fits_bits(fields["n_levels"], columns.shape[1])
-    plain = weights is None and not fields["kinds"].special
-    if by_bits and plain and not projected and len(y) == 0:
+    if by_bits and weights is None and not projected and len(y) == 0:
         fields["bits"] = make_row_bits(
-            fields["level"], fields["n_levels"], fields["rows"], fields["label"]
+            fields["level"],
+            fields["n_levels"],
+            fields["rows"],
+            fields["label"],
+            fields["value"][:, 0] < MISSING_BELOW,
         )
     return ScanData(**fields)
 
@@ -296,11 +302,12 @@ def make_scan(data: ScanData, model: ScanModel, max_leaves: int, n_weights: int)
             by_fifths=np.zeros((max(classes, 1) + 1, FIFTHS * tabled + 1)),
             sigma=np.full(1, np.nan),
         ),
-        bits=make_bit_work(data.bits, max_leaves),
+        bits=make_bit_work(data.bits, data.n_levels, max_leaves),
         bins=make_bin_work(p, rows if binned else 0, classes, max_leaves, n_weights),
         run_parts=PartsRunner(),
         task=np.zeros(5, np.int64),
         task_threshold=np.zeros(1),
+        task_levels=np.zeros(1, np.uint64),
         task_tree=empty_tree(max_leaves if binned else 1, n_weights),
     )
 
@@ -310,7 +317,7 @@ def make_cells(data: ScanData, model: ScanModel, n_weights: int) -> Cells:
     cells = FIFTHS * (rows + 1) if model.kind == UNIT else rows + 1
     if data.code.shape[1] > 0:
         cells = FIFTHS * (MAX_BINS + 1) + WINDOW_CELLS
-    elif data.kinds.special:
+    if data.kinds.special:
         cells = max(2 * cells + 2, 2 * MAX_LEVELS)
     return Cells(
         low=np.zeros(cells),

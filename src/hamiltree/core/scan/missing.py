@@ -14,11 +14,12 @@ from ..backend.jit import inlined, kernel
 from ..tree.kinds import MISSING_BELOW, MISSING_RIGHT, MISSING_RULE, NO_LEVELS
 from ..tree.priors import log_threshold
 from ..tree.routing import exp_clamped
+from .by_bits import has_keys
 from .cells import PRIOR_SHARE, find_cell, highest, sum_of
 from .data import ROWS, UNIFORM, UNIT
 from .groups import groups_by_column
 from .scores import all_right, move_groups, score_of_sides
-from .sweep import sweep_groups
+from .sweep import bits_with_missing, sweep_groups
 
 NO_CELL = -1
 
@@ -69,17 +70,32 @@ def density_with_missing(scan, c, total):
 @kernel
 def sweep_with_missing(scan, f, h, hard, feature, threshold, levels):
     """Weigh a column: (cells, sum of weights, sum of widths, density of a rule or 0)."""
+    if hard and has_keys(scan):
+        middle, end, parts = bits_with_missing(scan, f)
+    else:
+        weight, x = scan.cells.weight, scan.groups.x
+        n = groups_by_column(scan, f)
+        first = 0
+        while first < n and x[first] < MISSING_BELOW:
+            first += 1
+        middle = sweep_groups(scan, first, n, h, hard, 0, False)
+        end = sweep_groups(scan, first, n, h, hard, middle, True)
+        parts = 0 < first < n
+        weight[end] = score_moved(scan, first, n)
+        weight[end + 1] = score_moved(scan, 0, first)
+    # priors over what parts the rows of the node know only rules that do
+    parts = parts or scan.model.kind == UNIT
+    return weigh_with_missing(scan, f, middle, end, parts, feature, threshold, levels)
+
+
+@kernel
+def weigh_with_missing(scan, f, middle, end, parts, feature, threshold, levels):
+    """Weigh the cells of a column, whose scores are there; see ``sweep_with_missing``.
+
+    ``parts``: "is missing" parts the rows, or is a rule whether it does or not.
+    """
     of, model, prior = scan.cells, scan.model, scan.model.prior
     weight, low, high = of.weight, of.low, of.high
-    n = groups_by_column(scan, f)
-    x = scan.groups.x
-    first = 0
-    while first < n and x[first] < MISSING_BELOW:
-        first += 1
-    middle = sweep_groups(scan, first, n, h, hard, 0, False)
-    end = sweep_groups(scan, first, n, h, hard, middle, True)
-    # priors over what parts the rows of the node know only rules that do
-    parts = model.kind == UNIT or 0 < first < n
     by_missing = MISSING_RULE
     if not parts:
         by_missing = 0.0
@@ -88,20 +104,28 @@ def sweep_with_missing(scan, f, h, hard, feature, threshold, levels):
     if middle == 0 and not parts:
         of.log_total[f] = -np.inf
         return 0, 0.0, 0.0, 0.0
-    weight[end] = score_moved(scan, first, n) if parts else weight[0]
-    weight[end + 1] = score_moved(scan, 0, first) if parts else weight[0]
-    widths = float(middle)
-    if model.kind != UNIFORM:
-        widths = high[middle - 1] - low[0] if middle > 0 else 1.0
+    widths = 1.0
+    if middle > 0:
+        widths = float(middle) if model.kind == UNIFORM else high[middle - 1] - low[0]
     of.bounds[0], of.bounds[1] = middle, end
     of.mass[0], of.mass[1] = by_missing, widths
     power = model.power[0]
-    top = highest(weight, end + 2)
-    curved = model.kind == UNIT and not (prior.tau_a == 1.0 and prior.tau_b == 1.0)
+    top = highest(weight, end if by_missing == 0.0 else end + 2)
+    # loops without questions, which vectorise: what ``prior_of_cell`` says of each cell
     for c in range(end + 2):
-        weight[c] = exp_clamped(power * (weight[c] - top)) * prior_of_cell(scan, c)
-        if curved and c < end:
+        weight[c] = exp_clamped(power * (weight[c] - top))
+    by_width = 0.5 * (1.0 - by_missing) / widths
+    if model.kind == UNIFORM:
+        for c in range(end):
+            weight[c] *= by_width
+    else:
+        for c in range(end):
+            weight[c] *= by_width * (high[c] - low[c])
+    if model.kind == UNIT and not (prior.tau_a == 1.0 and prior.tau_b == 1.0):
+        for c in range(end):
             weight[c] *= math.exp(log_threshold(prior, 0.5 * (low[c] + high[c])))
+    for c in range(end, end + 2):
+        weight[c] *= 0.5 * by_missing
     total = sum_of(weight, end + 2)
     of.log_total[f] = power * top + math.log(total)
     density = 0.0

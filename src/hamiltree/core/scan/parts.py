@@ -7,9 +7,8 @@ import numpy as np
 from ..backend.jit import kernel
 from ..backend.row_threads import PartsRunner
 from ..backend.units import unit
-from ..tree.kinds import NO_LEVELS
+from .binned_columns import sweep_binned_columns
 from .bins import make_bin_work
-from .by_bins import sweep_binned_columns
 from .data import Scan, make_cells
 from .rows import (
     CLOSELY,
@@ -85,8 +84,9 @@ def sweep_parts(scan, first_part, stop_part):
                 f += 1
                 while close[f] == 0:
                     f += 1
+        threshold, levels = scan.task_threshold[0], scan.task_levels[0]
         _, _, _, share[f] = sweep_binned_columns(
-            scan, f, f + 1, scan.task[NODE], scan.task_threshold[0], NO_LEVELS, scan.cells.weights
+            scan, f, f + 1, scan.task[NODE], threshold, levels, scan.cells.weights
         )
 
 

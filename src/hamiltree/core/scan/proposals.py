@@ -22,7 +22,7 @@ from ..sampling import draw_by_weight
 from ..tree.kinds import NO_LEVELS
 from ..tree.nodes import Tree
 from ..tree.priors import log_weights
-from .by_bins import sweep_binned_columns
+from .binned_columns import sweep_binned_columns
 from .cells import draw_cell
 from .data import Scan, ScanData
 from .rows import prepare_bits, prepare_parts, prepare_rows

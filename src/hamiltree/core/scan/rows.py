@@ -77,7 +77,7 @@ def keep_rows(scan, tree, node, length, first, stop):
     """Of the rows from ``first`` to ``stop``, leave those that reach a node; where they end."""
     data, rows, path, everyone = scan.data, scan.node.rows, scan.node.path, scan.data.rows
     columns = data.columns
-    plain = tree.weights.shape[1] == 0 and columns.shape[1] > 0 and not data.kinds.special
+    plain = tree.weights.shape[1] == 0 and columns.shape[1] > 0
     for k in range(first, stop):
         rows[k] = everyone[k]
     for d in range(length):
@@ -85,7 +85,7 @@ def keep_rows(scan, tree, node, length, first, stop):
         child = path[d + 1] if d + 1 < length else node
         to_right = child != at + 1
         kept = first
-        if plain:
+        if plain and not is_special(data.kinds, tree.feature[at]):
             f, threshold = tree.feature[at], tree.threshold[at]
             for k in range(first, stop):
                 row = rows[k]

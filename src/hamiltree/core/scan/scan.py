@@ -26,6 +26,7 @@ from ..backend.records import Float1, function_type
 from ..backend.units import unit
 from ..sampling import draw_by_weight
 from ..tree.kinds import NO_LEVELS, is_special
+from .by_bins import TIE
 from .by_bits import has_keys
 from .categories import draw_category, sweep_category
 from .cells import PRIOR_SHARE, cell_density, draw_cell, find_cell, weigh_cells
@@ -42,8 +43,6 @@ from .rows import (
 )
 from .sweep import sweep_bits, sweep_groups
 
-TIE = 1e-9
-"""Scores that differ by no more are equal, whatever their rounding: the first is the best."""
 CLOSE_COLUMNS = 3
 """Columns of large data that a scan looks at closely: those of the highest scores so far."""
 
@@ -52,7 +51,7 @@ PROJECTION = np.int64(-1)
 
 SWEPT = types.Tuple((types.int64, types.float64, types.float64, types.float64))
 COLUMNS = function_type(SWEPT, Scan, int, int, int, float, types.uint64, Float1)
-"""``sweep_columns``, or ``by_bins.sweep_binned_columns`` where data are large."""
+"""``sweep_columns``, or ``binned_columns.sweep_binned_columns`` where data are large."""
 
 
 # ------------------------------------------------------------------ cells of a column
@@ -105,7 +104,8 @@ def sweep_columns(scan, first, stop, feature, threshold, levels, weights):
                 density = max(density, this)
                 continue
         if keys and f >= 0 and hard:
-            cells = sweep_bits(scan, f)
+            values = scan.data.bits.first_value[f]
+            cells = sweep_bits(scan, f, 0, values, scan.sides.start[0], 0)
         else:
             n = groups_by_projection(scan, weights) if f < 0 else groups_by_column(scan, f)
             cells = sweep_groups(scan, 0, n, h, hard, 0, False)
@@ -126,11 +126,12 @@ def sweep_marked(columns, scan, first, stop, feature, threshold, levels):
 
 
 @kernel
-def sweep_binned(scan, feature, threshold):
+def sweep_binned(scan, feature, threshold, levels):
     """All columns, by whoever is free, then closely those that are best so far; the density."""
     p = scan.bins.close.shape[0]
     scan.task[NODE] = feature
     scan.task_threshold[0] = threshold
+    scan.task_levels[0] = levels
     n = p
     for closely in range(2):
         scan.task[CLOSELY] = closely
@@ -165,7 +166,7 @@ def scan_columns(columns, scan, feature, threshold, levels):
     p = log_total.shape[0]
     scan.bins.close[:] = 0
     if is_binned(scan.data):
-        density = sweep_binned(scan, feature, threshold)
+        density = sweep_binned(scan, feature, threshold, levels)
     else:
         _, _, _, density = sweep_marked(columns, scan, 0, p, feature, threshold, levels)
     top_total = -np.inf

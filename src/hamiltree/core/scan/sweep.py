@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ..backend.jit import kernel
+from ..tree.kinds import MISSING_BELOW
 from .data import CLASS_COUNTS, FIFTHS, LOGISTIC, OWN_VARIANCE, PIECE, ROWS, UNIT
 from .scores import all_right, move_groups, move_without_tables, score_of_sides
 
@@ -115,24 +116,27 @@ def sweep_groups(scan, first, n_groups, h, hard, cells, missing_left):
 
 
 @kernel
-def sweep_bits(scan, f):
-    """Cells of a column where the scores of its hard cuts are known already."""
+def sweep_bits(scan, f, level, scores_at, score, cells):
+    """Cells of a column where the scores of its hard cuts are known already.
+
+    From a ``level`` on, whose score is at ``scores_at``; ``score``: of a cut before it. Cells go to
+    the places from ``cells`` on; returns where they end.
+    """
     data, bits, cells_of = scan.data, scan.bits, scan.cells
     low, high = cells_of.low, cells_of.high
     weight, threshold = cells_of.weight, cells_of.threshold
     rows_at, scores, value, cuts = bits.rows_at, bits.score, data.value, data.cut
     first, levels = data.bits.first_value[f], data.n_levels[f]
-    score = scan.sides.start[0]
     everywhere = scan.model.kind == UNIT
     before = 0.0
     cut = 0.0
-    cells = 0
     some = False
-    for level in range(levels + 1):
-        last = level == levels
-        if not last and rows_at[first + level] == 0:
+    shift = scores_at - level
+    for k in range(level, levels + 1):
+        last = k == levels
+        if not last and rows_at[first + k] == 0:
             continue
-        x = 1.0 if last else value[f, level]
+        x = 1.0 if last else value[f, k]
         if x > before and (everywhere or (some and not last)):
             low[cells] = before
             high[cells] = x
@@ -140,8 +144,32 @@ def sweep_bits(scan, f):
             threshold[cells] = cut
             cells += 1
         if not last:
-            score = scores[first + level]
-            cut = cuts[f, level]
+            score = scores[shift + k]
+            cut = cuts[f, k]
             before = x
             some = True
     return cells
+
+
+@kernel
+def bits_with_missing(scan, f):
+    """The same of a column with missing cells, and scores of "is missing" behind them.
+
+    Returns where the cells with the missing on the right end, where those with the missing on the
+    left end, and whether "is missing" parts the rows. The missing, if there are any, are the first
+    value.
+    """
+    data, bits, weight = scan.data, scan.bits, scan.cells.weight
+    scores, levels = bits.score, data.n_levels[f]
+    first, others = data.bits.first_value[f], data.bits.without_missing[f]
+    start, gone = scan.sides.start[0], 0
+    alone = start  # the score with the missing alone on the left
+    if data.value[f, 0] < MISSING_BELOW:
+        gone = 1
+        alone = scores[first]
+    missing = bits.rows_at[first] if gone == 1 else np.int64(0)
+    middle = sweep_bits(scan, f, gone, others + gone, start, 0)
+    end = sweep_bits(scan, f, gone, first + gone, alone, middle)
+    weight[end] = scores[others + levels - 1]
+    weight[end + 1] = alone
+    return middle, end, 0 < missing < scan.node.n_rows[0]
