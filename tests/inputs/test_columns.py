@@ -162,3 +162,36 @@ def test_methods_of_numbers_get_indicators_and_means():
     np.testing.assert_array_equal(scale.to_unit(X)[2], [0, 0, 1, 1])
     weighted = learn(X, None, columns=columns, expand=True, weights=np.array([1.0, 1, 1, 5]))
     np.testing.assert_allclose(weighted.fill[0], (0 + 1 + 5 * 0.5) / 7)
+
+
+def test_each_problem_of_a_table_is_told_once():
+    table = pandas.DataFrame(
+        {
+            "visit": [pandas.Timestamp("2024-01-01")] * 4,
+            "lists": [[1, 2]] * 4,
+            "far": [1.0, np.inf, -np.inf, 2.0],
+            "sex": CELLS["sex"],
+        }
+    )
+    with pytest.raises(ValueError, match="cannot be used") as caught:
+        learn_table(table, None)
+    told = str(caught.value)
+    assert [told.count(repr(name)) for name in table] == [1, 1, 1, 1]
+    assert "'far' holds infinity (2 rows)" in told
+
+
+def test_texts_of_an_array_are_refused_by_their_columns():
+    cells = np.array([[1.0, "male", "2"], [2.0, "female", "x"]], dtype=object)
+    with pytest.raises(ValueError, match=r"column 1 \('male'\), column 2 \('x'\).*=\[1, 2\]"):
+        learn_table(cells)
+    with pytest.raises(ValueError, match="column 1"):
+        learn_table(cells.tolist())
+    learn_table(np.array([["1", "2"], ["3", "4"]]))  # numbers, for whoever converts them
+
+
+def test_tables_of_other_columns_keep_their_names():
+    table = pandas.DataFrame(CELLS)
+    _, columns = learn_table(table)
+    for other in (table.drop(columns="age"), table[table.columns[::-1]], table.assign(more=1)):
+        rows = read_table(other, columns, list(CELLS))
+        assert list(rows.columns) == list(other.columns)  # which the caller compares

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..core.tree.kinds import MAX_LEVELS, Kinds, make_kinds
 from ..utils.arrays import FloatArray
+from .refusals import are_others, finite, refuse, refuse_names, refuse_texts
 
 FROM_DTYPE = "from_dtype"
 OTHER = "(other)"
@@ -106,7 +107,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     if isinstance(X, np.ndarray | list | tuple):
         return None
     if isinstance(X, pandas.DataFrame):
-        _refuse_names(list(X.columns))
+        refuse_names(list(X.columns))
     found = nw.from_native(X, eager_only=True, pass_through=True)
     return found if isinstance(found, nw.DataFrame) else None
 
@@ -123,6 +124,7 @@ def learn_table(X: Any, categorical_features: Any = FROM_DTYPE) -> tuple[Any, tu
         if categorical_features is None or (
             isinstance(categorical_features, str) and categorical_features == FROM_DTYPE
         ):
+            refuse_texts(X)
             return X, ()
         cells = np.asarray(X, dtype=object)
         if cells.ndim != 2:
@@ -139,15 +141,17 @@ def learn_table(X: Any, categorical_features: Any = FROM_DTYPE) -> tuple[Any, tu
         kind, problem = _kind(series)
         if problem:
             problems.append(f"{name!r} {problem}")
+            continue
         from_dtype[name] = kind == "category"
         if isinstance(series.dtype, nw.Enum):
             orders[name] = tuple(series.dtype.categories)
         read[name] = _cells(series, kind)
     if isinstance(categorical_features, str) and categorical_features == FROM_DTYPE:
-        chosen = [name for name in names if from_dtype[name]]
+        chosen = [name for name in read if from_dtype[name]]
     elif categorical_features is None:
-        texts = [name for name in names if from_dtype[name] and not _are_numbers(read[name])]
+        texts = [name for name in read if from_dtype[name] and not _are_numbers(read[name])]
         problems += [f"{name!r} holds texts, and categorical_features=None" for name in texts]
+        read = {name: cells for name, cells in read.items() if name not in set(texts)}
         chosen = []
     else:
         chosen = _chosen(categorical_features, names)
@@ -171,6 +175,9 @@ def read_table(X: Any, columns: Sequence[Column], names: Sequence[str]) -> Any:
             ]
         ).reshape(len(cells), len(columns))
     found = _names(frame, X)
+    if are_others(found, names):
+        # refused by their names, not by what their cells would mean under others
+        return _numeric_frame({name: np.zeros(len(frame)) for name in found}, X)
     if len(found) != len(names) or not columns:
         columns = [Column()] * len(found)
     out, problems = {}, []
@@ -184,7 +191,7 @@ def read_table(X: Any, columns: Sequence[Column], names: Sequence[str]) -> Any:
             out[name] = _read(column, _cells(series, kind), str(name))
         except ValueError as error:
             problems.append(str(error))
-    _refuse(problems)
+    refuse(problems)
     return _numeric_frame(out, X)
 
 
@@ -210,7 +217,7 @@ def _learned(
             out[name] = _read(column, cells, str(name))
         except ValueError as error:
             complaints.append(str(error))
-    _refuse(complaints)
+    refuse(complaints)
     rows = _numeric_frame(out, original) if names else np.column_stack(list(out.values()))
     return rows, tuple(columns)
 
@@ -252,25 +259,9 @@ def _in_order(cells: Any, counts: Counter[Any]) -> list[Any]:
     return sorted(counts, key=lambda label: (isinstance(label, str), label))
 
 
-def _refuse(problems: Sequence[str]) -> None:
-    if problems:
-        listed = "; ".join(problems)
-        raise ValueError(f"columns that cannot be used as they are: {listed}")
-
-
 def _names(frame: nw.DataFrame[Any], X: Any) -> list[Any]:
     """Names of the columns, as the table has them."""
     return list(X.columns) if isinstance(X, pandas.DataFrame) else list(frame.columns)
-
-
-def _refuse_names(names: list[Any]) -> None:
-    if any(isinstance(name, tuple) for name in names):
-        raise ValueError("the columns of X have names of several levels: give each one name")
-    twice = sorted({repr(name) for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(
-            f"several columns of X have the same name, rename them: {', '.join(twice)}"
-        )
 
 
 def _series(frame: nw.DataFrame[Any], place: int) -> nw.Series[Any]:
@@ -330,7 +321,8 @@ def _listed(cells: Any) -> Sequence[Any]:
 
 def _numbers(cells: Any, name: Any) -> FloatArray:
     if isinstance(cells, np.ndarray):
-        return np.asarray(cells, np.float64)
+        out = np.asarray(cells, np.float64)
+        return finite(out, name)
     out = np.empty(len(cells))
     for place, cell in enumerate(cells):
         if _is_missing(cell):
@@ -340,7 +332,7 @@ def _numbers(cells: Any, name: Any) -> FloatArray:
             out[place] = float(cell)
         except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{name!r} should hold numbers, not {cell!r}") from None
-    return out
+    return finite(out, name)
 
 
 def _numeric_frame(out: dict[Any, FloatArray], X: Any) -> pandas.DataFrame:
