@@ -39,7 +39,7 @@ def small_data():
         ([[1.0]], [0], r"Found array with 1 sample\(s\).*minimum of 2"),
         ([[1.0], [2.0]], [0, 1, 1], "inconsistent numbers of samples"),
         ([[1.0, 2.0], [1.0, 2.0]], [0, 1], "every column of X is constant"),
-        ([["a"], ["b"]], [0, 1], "could not convert string to float"),
+        ([["a"], ["b"]], [0, 1], "X holds texts in column "),
         ([[1.0], [10**400], [2.0]], [0, 1, 0], "beyond the range of floating point: rescale"),
         (np.array([["2020"], ["NaT"]], "M8[Y]"), [0, 1], "X holds times"),
         (np.ma.masked_array([[1.0], [2.0]], [[0], [1]]), [0, 1], "X has masked cells"),
