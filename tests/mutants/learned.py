@@ -29,6 +29,30 @@ MUTANTS = [
         f"{UNIT} -k one_h_has_its_conditional",
     ),
     Mutant(
+        "h: the present value in the middle of the first interval",
+        STEPS,
+        "first_interval",
+        "now - rng.random() * length",
+        "now - 0.5 * length",
+        f"{UNIT} -k one_step_leaves",
+    ),
+    Mutant(
+        "h: a first interval that grows with h",
+        STEPS,
+        "slice_h",
+        "first_interval(h_prior, now, length, rng)",
+        "first_interval(h_prior, now, length * model.h[first] / 0.05, rng)",
+        f"{UNIT} -k one_step_leaves",
+    ),
+    Mutant(
+        "h: the length of a step learnt after warm-up, too",
+        STEPS,
+        "update_h",
+        "adapting",
+        "True",
+        f"{UNIT} -k learnt_in_warm_up",
+    ),
+    Mutant(
         "h by feature: a column without a split keeps its h",
         STEPS,
         "update_h",
@@ -57,10 +81,16 @@ MUTANTS = [
         CHAIN,
         "update_the_rest",
         """
-        log_like = update_h(model, tree, state.work, plan.h_prior, state.log_like[0], rng)
+        log_like = update_h(
+            model, tree, state.work, plan.h_prior, moves, adapting, state.log_like[0], rng
+        )
         state.log_like[0] = log_like
         """,
-        "update_h(model, tree, state.work, plan.h_prior, state.log_like[0], rng)",
+        """
+        update_h(
+            model, tree, state.work, plan.h_prior, moves, adapting, state.log_like[0], rng
+        )
+        """,
         f"{UNIT} -k knows_the_likelihood",
     ),
     Mutant(

@@ -64,7 +64,7 @@ INFORMED_NUTS_DEPTH = {"hmc-df": 5, "hmc-dfi": 6}
 """Beside informed moves, which draw rules too, longer trajectories cost more than they bring
 (``python -m benchmarks trajectories``); weights take longer than thresholds."""
 ROWS_PER_STEP = 2**19
-LEAF_ROWS = {"hmc-df": 2.0**18, "hmc-dfi": 2.0**20}
+LEAF_ROWS = {"hmc-df": 2.0**17, "hmc-dfi": 2.0**19}
 """Beside informed moves: rows times leaves that the gradients of a trajectory see together, unless
 these are three. A gradient of a large tree costs more than the scans of a sweep, which find
 thresholds, too. NUTS does not change the number of leaves, so that this leaves it exact."""

@@ -237,7 +237,7 @@ def make_state(sampler: RJHMC) -> State:
         proposal=empty_tree(capacity, n_weights),
         log_like=np.zeros(1),
         iteration=np.zeros(1, np.int64),
-        tuning=make_tuning(capacity),
+        tuning=make_tuning(capacity, p),
         tally=np.zeros((2, len(MOVES), 2), np.int64),
         informed_tally=np.zeros((2, len(NAMES), 2), np.int64),
         work=work,

@@ -65,7 +65,7 @@ def test_dual_averaging_finds_the_step_of_a_known_curve():
 
 
 def test_sizes_that_were_never_adapted_take_the_nearest():
-    tuning = make_tuning(10)
+    tuning = make_tuning(10, 1)
     for splits, step in ((2, 0.3), (7, 0.05)):
         restart_averager(tuning.averager[splits], step)
         tuning.averager[splits, COUNT] = 50
@@ -75,13 +75,13 @@ def test_sizes_that_were_never_adapted_take_the_nearest():
     np.testing.assert_allclose(
         tuning.frozen, [0.3, 0.3, 0.3, 0.3, 0.3, 0.05, 0.05, 0.05, 0.05, 0.05]
     )
-    untouched = make_tuning(3)
+    untouched = make_tuning(3, 1)
     freeze(untouched)
     assert (untouched.frozen > 0).all()
 
 
 def test_masses_come_from_the_moves_of_the_window():
-    tuning = make_tuning(4)
+    tuning = make_tuning(4, 1)
     tuning.squares[0, 1], tuning.moves[0, 1] = 200.0, 400.0
     end_window(tuning)
     assert tuning.scale[0, 1] == pytest.approx((200.0 + 5e-3) / 405.0)

@@ -76,18 +76,20 @@ def conditional(log_density):
     return lambda v: np.interp(v, u, below / below[-1])
 
 
-def updates(n, model, tree, work, prior_of_h, log_like, rng):
-    """log h after each of n updates, [n, columns]."""
-    kept = np.empty((n, len(model.h)))
+def updates(n, model, tree, work, prior_of_h, log_like, rng, move=np.inf):
+    """log h after each of n updates, [n, columns]; by steps of a given mean move, not adapted."""
+    kept, moves = np.empty((n, len(model.h))), np.full(len(model.h), move)
     for row in kept:
-        log_like = update_h(model, tree, work, prior_of_h, log_like, rng)
+        log_like = update_h(model, tree, work, prior_of_h, moves, False, log_like, rng)
         row[:] = np.log(model.h)
+    assert (moves == move).all()
     return kept, log_like
 
 
 @pytest.mark.parametrize("oblique", [False, True])
+@pytest.mark.parametrize("move", [np.inf, 0.3])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_one_h_has_its_conditional(family, oblique, rng):
+def test_one_h_has_its_conditional(family, move, oblique, rng):
     tree, model, work, X, y, prior_of_h = setting(rng, family, oblique=oblique)
 
     def like(u):
@@ -96,10 +98,48 @@ def test_one_h_has_its_conditional(family, oblique, rng):
     law = h_prior(*PRIOR_OF_H)
     cdf = conditional(lambda u: law.logpdf(u) + like(u))
     start = like(np.log(model.h[0]))
-    kept, log_like = updates(2000, model, tree, work, prior_of_h, start, rng)
+    kept, log_like = updates(2000, model, tree, work, prior_of_h, start, rng, move)
     assert (kept == kept[:, :1]).all()
     assert log_like == pytest.approx(like(kept[-1, 0]), rel=1e-9)
     assert stats.kstest(cdf(kept[100::4, 0]), "uniform").pvalue > LEVEL
+
+
+@pytest.mark.parametrize("move", [np.inf, 0.15, 0.02])
+def test_one_step_leaves_the_conditional_as_it_is(move, rng):
+    """From exact draws, one update; a wrong interval moves them, however well it would mix."""
+    tree, model, work, X, y, prior_of_h = setting(rng, "labels", n_rows=8, n_splits=2)
+    grid = np.linspace(*np.log(H_RANGE), 4000)
+    law = h_prior(*PRIOR_OF_H)
+
+    def like(u):
+        return log_likelihood("labels", tree, X, y, np.exp(u), model.leaves.p)
+
+    cdf = conditional(lambda u: law.logpdf(u) + like(u))
+    below = cdf(grid)
+    after = []
+    for u in rng.random(1000):
+        model.h[:] = np.exp(grid[np.searchsorted(below, u)])
+        start = likelihood(model, tree, work)
+        kept, _ = updates(1, model, tree, work, prior_of_h, start, rng, move)
+        after.append(kept[-1, 0])
+    assert stats.kstest(cdf(np.array(after)), "uniform").pvalue > LEVEL
+
+
+def test_the_length_of_a_step_is_learnt_in_warm_up(rng):
+    """It follows the moves that are made, and stays as it is later."""
+    tree, model, work, _, _, prior_of_h = setting(rng, "labels", n_rows=400)
+    moves, log_like = np.full(3, np.inf), likelihood(model, tree, work)
+    made = []
+    for _ in range(400):
+        before = np.log(model.h[0])
+        log_like = update_h(model, tree, work, prior_of_h, moves, True, log_like, rng)
+        made.append(abs(np.log(model.h[0]) - before))
+    assert np.isinf(moves[1:]).all()
+    assert moves[0] == pytest.approx(np.mean(made[-30:]), rel=0.5)
+    assert moves[0] < 0.5
+    learnt = moves.copy()
+    update_h(model, tree, work, prior_of_h, moves, False, log_like, rng)
+    np.testing.assert_array_equal(moves, learnt)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

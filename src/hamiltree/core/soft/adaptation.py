@@ -120,9 +120,11 @@ class Tuning(Record, role="state"):
     """[4, DEPTHS]; squared moves of NUTS in this window."""
     moves: Float2
     """[4, DEPTHS]; how many."""
+    h_moves: Float1
+    """[p]; mean move of log h; infinite before the first, see ``learned_h``."""
 
 
-def make_tuning(max_leaves: int) -> Tuning:
+def make_tuning(max_leaves: int, n_columns: int) -> Tuning:
     averager = np.zeros((max_leaves, AVERAGER))
     averager[:, COUNT] = -1.0
     return Tuning(
@@ -131,6 +133,7 @@ def make_tuning(max_leaves: int) -> Tuning:
         scale=np.ones((4, DEPTHS)),
         squares=np.zeros((4, DEPTHS)),
         moves=np.zeros((4, DEPTHS)),
+        h_moves=np.full(n_columns, np.inf),
     )
 
 

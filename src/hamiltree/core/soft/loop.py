@@ -68,13 +68,16 @@ def jump_with_probabilities(state, plan, jump, phase, rng):
 
 
 @kernel
-def update_the_rest(state, plan, calls, rng):
+def update_the_rest(state, plan, calls, phase, rng):
     """A learned h, and leaf probabilities, given the tree."""
     model, tree, update_h = state.model, state.tree, calls.update_h
     # before there is a tree, large h fits a regression best, and what grows then is slow to undo
     waits = has_noise(model.family) and 4 * state.iteration[0] < plan.n_warmup
     if plan.h_prior.learned and not waits:
-        log_like = update_h(model, tree, state.work, plan.h_prior, state.log_like[0], rng)
+        moves, adapting = state.tuning.h_moves, phase == WARMUP
+        log_like = update_h(
+            model, tree, state.work, plan.h_prior, moves, adapting, state.log_like[0], rng
+        )
         state.log_like[0] = log_like
         if has_noise(model.family):
             state.proposals.scan.tables.sigma[0] = np.nan  # its tables were for another h
@@ -170,7 +173,7 @@ def advance(state, plan, calls, block, n, rng):
             if t == plan.n_warmup:
                 freeze(state.tuning)
         info, step = one_iteration(state, plan, calls, phase, rng)
-        update_the_rest(state, plan, calls, rng)
+        update_the_rest(state, plan, calls, phase, rng)
         if phase == WARMUP:
             if plan.window_end[t]:
                 end_window(state.tuning)
