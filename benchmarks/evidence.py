@@ -21,7 +21,7 @@ from hamiltree.running.run import Problem, sample
 from tests.reference.enumerate_smc import TinyProblem, log_evidence
 from tests.reference.exact import exact_toy
 from tests.reference.model import TOYS
-from tests.support.configuring import configured, usable
+from tests.support.configuring import configured, usable, values_of
 
 from .markdown import Claim, Report, table
 
@@ -102,14 +102,8 @@ def run(console: Console) -> list[Claim]:
 
 def toy_evidence(name: str, method: str, values: dict[str, Any]) -> RunInfo:
     toy = TOYS[name]()
-    prior = toy.prior
     options = {
-        "alpha_split": prior.alpha_split,
-        "beta_split": prior.beta_split,
-        "min_leaves": prior.min_leaves,
-        "max_leaves": prior.max_leaves,
-        "class_prior": prior.classes,
-        "sigma_prior": prior.sigma,
+        **values_of(toy.prior),
         "replicas": 6,
         "hottest_power": 0.0,
         **values,

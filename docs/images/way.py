@@ -18,7 +18,7 @@ FIT = [
     ("run chains side by side, keep checkpoints", "running/", "Chain.advance(n)"),
     ("propose, accept, record: compiled", "core/", "pieces of draws"),
     ("collect the pieces as flat arrays", "running/chains.py", "Draws"),
-    ("draws, scaling and settings as one", "posterior/", ""),
+    ("draws, scaling and configuration as one", "posterior/", ""),
 ]
 """What happens, where, and what it hands on."""
 PREDICT = [
@@ -44,6 +44,8 @@ def main() -> None:
     ax.axis("off")
     path = Path(__file__).with_name("way.svg")
     plt.savefig(path, metadata={"Date": None})
+    lines = path.read_text("utf-8").splitlines()
+    path.write_text("".join(f"{line.rstrip()}\n" for line in lines), "utf-8")
     print(path)
 
 

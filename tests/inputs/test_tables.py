@@ -288,7 +288,7 @@ def test_categories_stay_what_they_are():
 def test_files_of_version_0_1_have_columns_of_0_and_1():
     site = Column("site", "one-hot", ("a", "b", "c"))
     sex = Column("sex", "one-hot", ("f", "m"))
-    assert site.describe() == "one-hot, a column each: a, b, c"
+    assert site.describe() == "one-hot, one column each: a, b, c"
     assert sex.describe() == "two categories: m = 1, f = 0"
     encoded = Encoding((site, sex)).encode(frame_of(site=["b", "z"], sex=["m", None]))
     assert list(encoded) == ["site=a", "site=b", "site=c", "sex=m"]

@@ -261,7 +261,7 @@ def test_the_bar_counts_up_to_a_total_that_moves(capsys, monkeypatch):
     with progress_module.progress_bar(True, unit="iterations") as report:
         report(100, 200)
         report(100, 1300)
-        time.sleep(0.3)  # it is drawn ten times a second
+        time.sleep(0.3)  # it is drawn ten times per second
     assert "200 of 1,300 iterations" in capsys.readouterr().err
 
 

@@ -13,7 +13,7 @@ from hamiltree.running.run import Problem, sample
 from ..reference.exact import BALANCED, Exact
 from ..reference.model import Shape, Toy
 from ..reference.stats import compare_means, total_variation
-from ..support.configuring import configured, usable
+from ..support.configuring import configured, usable, values_of
 
 # Every configuration that claims to leave the posterior invariant. The paper's adaptation inside a
 # transition and its biased acceptance do not, and are not here.
@@ -63,14 +63,8 @@ def run_toy(
     **overrides: object,
 ) -> Sampled:
     """``likelihood`` False leaves the prior; ``of_labels``: that of soft classification."""
-    prior = toy.prior
     options = {
-        "alpha_split": prior.alpha_split,
-        "beta_split": prior.beta_split,
-        "min_leaves": prior.min_leaves,
-        "max_leaves": prior.max_leaves,
-        "class_prior": prior.classes,
-        "sigma_prior": prior.sigma,
+        **values_of(toy.prior),
         "likelihood_power": float(likelihood),
         "likelihood": of_labels,
         **CONFIGURATIONS[configuration],

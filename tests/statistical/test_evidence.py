@@ -17,7 +17,7 @@ from ..reference.enumerate_hard import Toy as HardToy
 from ..reference.exact import exact_toy
 from ..reference.exact_learned import label_posterior
 from ..reference.model import TOYS, Toy
-from ..support.configuring import configured, usable
+from ..support.configuring import configured, usable, values_of
 from .hard_battery import make_toy, run_hard
 from .test_learned_posterior import KINDS, PRIOR_OF_H, small
 from .test_learned_posterior import exact as exact_learned
@@ -44,14 +44,8 @@ HARD = [
 
 
 def ladder_on(toy: Toy, method: str, seed: int, **values: object) -> RunInfo:
-    prior = toy.prior
     options = {
-        "alpha_split": prior.alpha_split,
-        "beta_split": prior.beta_split,
-        "min_leaves": prior.min_leaves,
-        "max_leaves": prior.max_leaves,
-        "class_prior": prior.classes,
-        "sigma_prior": prior.sigma,
+        **values_of(toy.prior),
         "replicas": 5,
         "hottest_power": 0.0,
         **values,

@@ -23,7 +23,7 @@ def cases():
 
 
 CASES = list(cases())
-assert 15 * len(CASES) * LEVEL < 1 / 80, "about 15 tests a case: a false alarm in so many runs"
+assert 15 * len(CASES) * LEVEL < 1 / 80, "about 15 tests per case: a false alarm in so many runs"
 
 
 def length(configuration: str) -> int:

@@ -22,7 +22,7 @@ from ..reference.exact_rules import Rules
 from ..reference.model import Prior, Toy
 from ..reference.special import bits, psi_of, rules_of
 from ..reference.stats import compare_means, total_variation
-from ..support.configuring import configured, usable
+from ..support.configuring import configured, usable, values_of
 from ..support.special import as_columns, kinds_of
 from .battery import CONFIGURATIONS, summarise
 from .hard_battery import LEAVES, configuration_of
@@ -117,14 +117,9 @@ def run(
     power: float = 1.0,
     likelihood: str = "paper",
 ) -> Draws:
-    prior = toy.prior
     options = {
         "h": h,
-        "alpha_split": prior.alpha_split,
-        "beta_split": prior.beta_split,
-        "max_leaves": prior.max_leaves,
-        "class_prior": prior.classes,
-        "sigma_prior": prior.sigma,
+        **values_of(toy.prior),
         "likelihood_power": power,
         "likelihood": likelihood,
         **CONFIGURATIONS[configuration],

@@ -8,6 +8,8 @@ from hamiltree.methods import METHODS, chosen
 from hamiltree.methods.base import SHARED, Configuration
 from hamiltree.methods.parameters import declared
 
+from ..reference.model import Prior
+
 
 def fields_of(method: str) -> set[str]:
     return {f.name for f in declared(METHODS[method])}
@@ -20,6 +22,18 @@ def configured(
     shared = {name: values.pop(name) for name in SHARED if name in values}
     made = chosen(method, preset).set_params(**values)
     return made.configured(regression=regression, **shared)
+
+
+def values_of(prior: Prior) -> dict[str, Any]:
+    """The parameters that a prior of the reference stands for, whatever the method."""
+    return {
+        "alpha_split": prior.alpha_split,
+        "beta_split": prior.beta_split,
+        "min_leaves": prior.min_leaves,
+        "max_leaves": prior.max_leaves,
+        "class_prior": prior.classes,
+        "sigma_prior": prior.sigma,
+    }
 
 
 def usable(method: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from hamiltree.samplers.rjhmc import RJHMC, RJHMCChain
 from ..reference.model import Prior
 from ..reference.model import Tree as ReferenceTree
 from ..reference.scan import Scan
-from .configuring import configured, usable
+from .configuring import configured, usable, values_of
 from .core_trees import MAX_LEAVES, random_tree, to_reference
 
 PRIOR = Prior(
@@ -80,15 +80,10 @@ class Bench:
             y = (X[:, 2] > np.median(X[:, 2])).astype(np.int64)
         values = {
             "h": h,
-            "alpha_split": prior.alpha_split,
-            "beta_split": prior.beta_split,
-            "min_leaves": prior.min_leaves,
-            "max_leaves": prior.max_leaves,
+            **values_of(prior),
             "tau_prior": prior.tau,
             "feature_prior": tuple(prior.feature or ()),
             "weight_prior": prior.weight,
-            "class_prior": prior.classes,
-            "sigma_prior": prior.sigma,
             "mu_prior": prior.mu,
             "likelihood_power": POWER,
             "likelihood": "paper",  # whose scans count softly whatever the data are

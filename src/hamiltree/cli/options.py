@@ -17,7 +17,15 @@ ESTIMATORS: dict[str, Any] = {
     "classification": BayesianTreeClassifier,
     "regression": BayesianTreeRegressor,
 }
-OWN = ("random_state", "progress", "n_jobs", "checkpoint", "checkpoint_seconds", "warm_start")
+OWN = (
+    "random_state",
+    "progress",
+    "n_jobs",
+    "checkpoint",
+    "checkpoint_seconds",
+    "warm_start",
+    "categorical_features",
+)
 """Parameters that the command line names, or sets, in its own way."""
 HIDDEN = ("likelihood_power",)
 METAVARS = {

@@ -38,7 +38,7 @@ PAPER_METRICS = (
     Metric("leaves", "leaves", 2, -1),
     Metric("leaves_without_constant", "leaves, authors' likelihood", 2, 0, sd=False),
     Metric("acceptance_pct", "acceptance, %", 2, +1, sd=False),
-    Metric("acceptance_iteration_pct", "acceptance an iteration, %", 2, +1, sd=False),
+    Metric("acceptance_iteration_pct", "acceptance per iteration, %", 2, +1, sd=False),
 )
 FURTHER_METRICS = (
     Metric("log_score", "log score", 3, +1),

@@ -41,7 +41,7 @@ def collect(configs: Iterable[tuple[Config, Split]], store: Store) -> list[Run]:
 
 
 def runs_table(runs: Sequence[Run]) -> pandas.DataFrame:
-    """One row a run: what it was, and every value measured."""
+    """One row per run: what it was, and every value measured."""
     return pandas.DataFrame(
         [
             {

@@ -237,7 +237,7 @@ def learn_column(cells: Sequence[Any] | NDArray[Any], category: bool, name: Any)
     known = [_plain(cell) for cell in cells if not _is_missing(cell)]
     missing = len(known) < len(cells)
     counts = Counter(known)
-    levels = _in_order(cells, counts)
+    levels = _in_order(counts)
     most = MAX_LEVELS - missing
     others: tuple[Any, ...] = ()
     if len(levels) > most:
@@ -254,7 +254,7 @@ def learn_column(cells: Sequence[Any] | NDArray[Any], category: bool, name: Any)
     return Column(levels=tuple(levels), missing=missing, others=others)
 
 
-def _in_order(cells: Any, counts: Counter[Any]) -> list[Any]:
+def _in_order(counts: Counter[Any]) -> list[Any]:
     """Levels that occur, sorted; numbers before texts, should a column hold both."""
     return sorted(counts, key=lambda label: (isinstance(label, str), label))
 

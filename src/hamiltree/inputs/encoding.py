@@ -79,7 +79,7 @@ class Column:
             return f"ordinal: {listed(ranks, 20)}"
         if len(self.categories) == 2:
             return f"two categories: {self.categories[1]} = 1, {self.categories[0]} = 0"
-        return f"one-hot, a column each: {listed(self.categories, 20)}"
+        return f"one-hot, one column each: {listed(self.categories, 20)}"
 
 
 @dataclass(frozen=True)

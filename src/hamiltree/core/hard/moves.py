@@ -214,7 +214,7 @@ def propose_change(model, state, rng):
 
 
 @kernel
-def propose_swap(model, state, rng):
+def propose_swap(state, rng):
     """An internal parent and child, all pairs alike, exchange rules; its own reverse."""
     parent = swap_rules(state.tree, state.new_tree, rng)
     return -np.inf if parent < 0 else 0.0, parent, UNKNOWN
@@ -246,7 +246,7 @@ def attempt(model, state, move, rng):
     elif move == CHANGE:
         log_ratio, at, log_rule = propose_change(model, state, rng)
     elif move == SWAP:
-        log_ratio, at, log_rule = propose_swap(model, state, rng)
+        log_ratio, at, log_rule = propose_swap(state, rng)
     else:
         log_ratio, at, log_rule = propose_restructure(model, state, rng)
     if log_ratio == -np.inf:

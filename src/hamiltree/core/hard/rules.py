@@ -168,7 +168,7 @@ def draw_rule_at(rules, data, work, rows, start, stop, rng):
         x = data.columns[f]
         work.weight[f] = 0.0
         if rules.kind == FULL:
-            share = parting_share(rules, data, rows, start, stop, f)
+            share = parting_share(data, rows, start, stop, f)
             work.weight[f] = rules.feature_weight[f] * share
         elif varies(x, rows, start, stop):
             work.weight[f] = rules.feature_weight[f]
@@ -203,7 +203,7 @@ def draw_rule_at(rules, data, work, rows, start, stop, rng):
 
 
 @kernel
-def parting_share(rules, data, rows, start, stop, f):
+def parting_share(data, rows, start, stop, f):
     """Probability that a rule of the prior FULL on this column leaves no side empty."""
     if is_special(data.kinds, f):
         return parting_mass(data, rows, start, stop, f)
@@ -218,7 +218,7 @@ def log_draw_at(rules, data, rows, start, stop, tree, i, log_rule):
         return log_rule
     mass = 0.0
     for g in range(data.columns.shape[0]):
-        mass += rules.feature_weight[g] * parting_share(rules, data, rows, start, stop, g)
+        mass += rules.feature_weight[g] * parting_share(data, rows, start, stop, g)
     f = tree.feature[i]
     if is_special(data.kinds, f):
         log_uniform = log_special_rule(data.kinds, f, tree.threshold[i], 0.0)

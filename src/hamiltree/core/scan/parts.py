@@ -71,7 +71,7 @@ def project_parts(scan, first_part, stop_part):
 
 @kernel
 def sweep_parts(scan, first_part, stop_part):
-    """Weigh columns, one a part: all, or those to look closely at.
+    """Weigh columns, one per part: all, or those to look closely at.
 
     ``share`` gets the density of the rule asked for, where it is of this column.
     """

@@ -127,7 +127,7 @@ def sweep_marked(columns, scan, first, stop, feature, threshold, levels):
 
 @kernel
 def sweep_binned(scan, feature, threshold, levels):
-    """All columns, by whoever is free, then closely those that are best so far; the density."""
+    """All columns, shared out over the threads; then the best so far, closely; the density."""
     p = scan.bins.close.shape[0]
     scan.task[NODE] = feature
     scan.task_threshold[0] = threshold

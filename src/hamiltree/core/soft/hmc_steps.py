@@ -139,7 +139,7 @@ U, BEFORE, INVERSE_MASS, RUNNING_MEAN, RUNNING_SQUARES = 0, 1, 2, 3, 4
 
 @kernel
 def set_h(model, h):
-    """Change the softness, to one a column or to one for all; True where that changed it."""
+    """Change the softness, to one per column or to one for all; True where that changed it."""
     changed = False
     for f in range(model.h.shape[0]):
         wanted = h[f if h.shape[0] > 1 else 0]

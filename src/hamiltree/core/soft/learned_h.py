@@ -1,7 +1,7 @@
 """What h="learn" adds to a chain: steps of h, which is then a part of the state.
 
-log h is normal, cut off at ``H_RANGE``; one for all columns, or one a column. One slice-sampling
-step an iteration, or one for each column that the tree splits on; the others have their prior.
+log h is normal, cut off at ``H_RANGE``; one for all columns, or one per column. One slice-sampling
+step per iteration, or one for each column that the tree splits on; the others have their prior.
 
 The interval that a step begins with is not stepped out: its length is a constant, drawn with a coin
 from two, and its place around the present value is uniform, which is all that slice sampling needs

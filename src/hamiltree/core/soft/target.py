@@ -58,7 +58,7 @@ from .transforms import (
 
 
 class Model(Record):
-    """All that defines the posterior. One a chain, because ``h`` moves during warm-up."""
+    """All that defines the posterior. One per chain, because ``h`` moves during warm-up."""
 
     family: int
     """CLASSES, LABELS, MEANS or COLLAPSED."""
