@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import zlib
+from collections.abc import Iterator
 
 import matplotlib
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from .support import interpreted
 
@@ -20,6 +22,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 if os.environ.get("HAMILTREE_INTERPRETED"):
     interpreted.install()
+
+
+for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")  # of the processes that tests start
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread_of_linear_algebra() -> Iterator[None]:
+    """Processes that test side by side, each with a thread per core, wait for each other.
+
+    A reference that takes a fifth of a second then takes ten.
+    """
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture

@@ -247,8 +247,10 @@ def attempt(model, state, move, rng):
         log_ratio, at, log_rule = propose_change(model, state, rng)
     elif move == SWAP:
         log_ratio, at, log_rule = propose_swap(state, rng)
-    else:
+    elif move == RESTRUCTURE:
         log_ratio, at, log_rule = propose_restructure(model, state, rng)
+    else:
+        return False
     if log_ratio == -np.inf:
         return False
     return accept_or_refuse(model, state, move, log_ratio, at, log_rule, rng)
