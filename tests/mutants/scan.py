@@ -16,7 +16,33 @@ BY_BITS = "tests/core/scan/test_bits.py -k test_bits_and_rows"
 DRAWS = "tests/core/moves/test_informed.py -k test_rules_are_drawn"
 UNIT = "tests/core/moves/test_informed.py"
 
+HARD_CUTS = "tests/core/moves/test_informed.py -k hard_cuts_have"
+
 MUTANTS = [
+    Mutant(
+        "hard cuts: rows of a class stay on the right",
+        "core/scan/sweep.py",
+        "sweep_hard_groups",
+        "members[0, right, m] = less",
+        "",
+        HARD_CUTS,
+    ),
+    Mutant(
+        "hard cuts: sum of a leaf on the right",
+        "core/scan/sweep.py",
+        "sweep_hard_groups",
+        "sums[0, right, 0] = y_right",
+        "",
+        HARD_CUTS,
+    ),
+    Mutant(
+        "hard cuts: no cell behind the last value",
+        "core/scan/sweep.py",
+        "sweep_hard_groups",
+        "before < 1.0 and everywhere",
+        "False",
+        HARD_CUTS,
+    ),
     # ------------------------------------------------------------------ densities of rules
     Mutant(
         "scan: share of cells by width",

@@ -15,7 +15,10 @@ from scipy import stats
 
 from hamiltree.core.moves.propose import ENTRIES, NAMES, move_of
 from hamiltree.core.scan import data as scan_data
+from hamiltree.core.scan.groups import groups_by_column
 from hamiltree.core.scan.proposals import MODE_COLUMNS, MODE_PRIOR
+from hamiltree.core.scan.rows import MARKED, NEW_LEAF, UNMARKED, mark_rows, prepare_rows
+from hamiltree.core.scan.sweep import sweep_any_groups, sweep_hard_groups
 from hamiltree.core.tree.nodes import (
     DELETABLE,
     PRUNABLE,
@@ -54,6 +57,32 @@ def test_ratio_without_tables(n_classes, rng, monkeypatch):
     tables = bench.compiled.tables
     assert tables.by_rows.shape[1] == tables.by_fifths.shape[1] == 1
     check_ratios(bench, n_trees=10)
+
+
+@pytest.mark.parametrize("n_classes", [3, 0])
+def test_hard_cuts_have_the_scores_of_the_loop_for_all_cuts(n_classes, rng):
+    """To the bit: cells, scores and thresholds, for subtrees on both sides and for new leaves."""
+    bench = Bench.build("hmc-df", 0.0, n_classes, rng)
+    scan, n_cells = bench.compiled, 0
+    for _ in range(30):
+        tree = bench.tree(n_splits=4)
+        bench.use(tree)
+        for left, right in ((1, right_child(tree, 0)), (NEW_LEAF, NEW_LEAF)):
+            prepare_rows(scan, tree, 0, left, right)
+            for f in range(len(scan.data.n_levels)):
+                mark_rows(scan, MARKED)
+                groups = groups_by_column(scan, f)
+                mark_rows(scan, UNMARKED)
+                found = []
+                for sweep in (sweep_hard_groups, sweep_any_groups):
+                    hard = () if sweep is sweep_hard_groups else (0.0, True)
+                    cells = sweep(scan, 0, groups, *hard, 2, False)
+                    of = scan.cells
+                    arrays = (of.low, of.high, of.weight, of.threshold)
+                    found.append(np.stack([a[2:cells].copy() for a in arrays]))
+                np.testing.assert_array_equal(*found)
+                n_cells += found[0].shape[1]
+    assert n_cells > 100
 
 
 def test_moves_of_a_sweep(rng):

@@ -21,10 +21,85 @@ def sweep_groups(scan, first, n_groups, h, hard, cells, missing_left):
 
     Groups before ``first`` have missing cells: they stay on one side. Cells go to the places from
     ``cells`` on; returns where they end.
+    """
+    table = scan.tables.by_rows
+    if hard and table.shape[1] > 1 and scan.model.leaf != OWN_VARIANCE:
+        return sweep_hard_groups(scan, first, n_groups, cells, missing_left)
+    return sweep_any_groups(scan, first, n_groups, h, hard, cells, missing_left)
 
-    This is where samplers spend their time. Where tables say it all nothing is called, so that the
-    loop keeps its numbers in registers, and indices are unsigned, because a negative one would
-    count from the end.
+
+@kernel
+def sweep_hard_groups(scan, first, n_groups, cells, missing_left):
+    """The same for hard cuts where tables say it all.
+
+    Here and in the next kernel samplers spend much of their time. Indices are unsigned, because a
+    negative one would count from the end.
+    """
+    groups, sides, cells_of = scan.groups, scan.sides, scan.cells
+    low, high = cells_of.low, cells_of.high
+    weight, threshold = cells_of.weight, cells_of.threshold
+    group_x, group_cut, place, group_sums = groups.x, groups.cut, groups.place, groups.sums
+    total, members, sums, scores = sides.total, sides.members, sides.sums, sides.score
+    table, counted = scan.tables.by_rows, scan.model.leaf == CLASS_COUNTS
+    size = np.uint64(table.shape[0] - 1)
+    everywhere = scan.model.kind == UNIT
+    score = all_right(scan, table, ROWS)
+    if missing_left:
+        move_groups(scan, 0, first, ROWS)
+        score = score_of_sides(scan, table, ROWS)
+    cell = np.uint64(cells)
+    before = 0.0
+    cut = 0.0
+    for g in range(first, n_groups):
+        group = np.uint64(g)
+        x = group_x[group]
+        if x > before:
+            if everywhere or g > first:
+                low[cell] = before
+                high[cell] = x
+                weight[cell] = score
+                threshold[cell] = cut
+                cell += np.uint64(1)
+            before = x
+        cut = group_cut[group]
+        left, right = place[group, 0], place[group, 1]
+        m, amount = place[group, 2], place[group, 3]
+        p, q = np.uint64(total[0, left]), np.uint64(total[0, right])
+        grown, shrunk = np.uint64(p + amount), np.uint64(q - amount)
+        total[0, left] = grown
+        total[0, right] = shrunk
+        if counted:
+            a, b = np.uint64(members[0, left, m]), np.uint64(members[0, right, m])
+            more, less = np.uint64(a + amount), np.uint64(b - amount)
+            members[0, left, m] = more
+            members[0, right, m] = less
+            change = table[m, more] + table[m, less] - table[m, a] - table[m, b]
+            score += change + (
+                table[size, grown] + table[size, shrunk] - table[size, p] - table[size, q]
+            )
+        else:
+            y = group_sums[group, 0]
+            y_left, y_right = sums[0, left, 0] + y, sums[0, right, 0] - y
+            sums[0, left, 0] = y_left
+            sums[0, right, 0] = y_right
+            was = scores[left] + scores[right]
+            scores[left] = table[size, grown] + table[0, grown] * y_left * y_left
+            scores[right] = table[size, shrunk] + table[0, shrunk] * y_right * y_right
+            score += scores[left] + scores[right] - was
+    if before < 1.0 and everywhere:
+        low[cell] = before
+        high[cell] = 1.0
+        weight[cell] = score
+        threshold[cell] = cut
+        cell += np.uint64(1)
+    return np.int64(cell)
+
+
+@kernel
+def sweep_any_groups(scan, first, n_groups, h, hard, cells, missing_left):
+    """The same for all cuts, soft ones too, whether there are tables or not.
+
+    Where tables say it all nothing is called, so that the loop keeps its numbers in registers.
     """
     groups, sides, cells_of = scan.groups, scan.sides, scan.cells
     low, high = cells_of.low, cells_of.high
