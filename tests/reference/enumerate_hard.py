@@ -150,18 +150,18 @@ class Toy:
         member = np.array([[float(i in part) for part in parts] for i in rows])
         if self.row_weights is None:
             scale = rate / shape * (np.eye(len(rows)) + member @ member.T / count)
-            law = stats.multivariate_t(np.full(len(rows), mean), scale, df=2 * shape)
-            return float(law.logpdf(np.asarray(self.y, float)[rows]))
+            y, centre = np.asarray(self.y, float)[rows], np.full(len(rows), mean)
+            return float(stats.multivariate_t.logpdf(y, centre, scale, df=2 * shape))
         # given the variance, normals to the power of the weights; then integrate over its log
         weight, y = self.weight_of(tuple(rows)), np.asarray(self.y, float)[rows]
         residual, log_v = y - mean, np.linspace(-14.0, 14.0, 4001)
-        logs = stats.invgamma(shape, scale=rate).logpdf(np.exp(log_v)) + log_v
-        for k, v in enumerate(np.exp(log_v)):
-            covariance = v * (np.diag(1 / weight) + member @ member.T / count)
-            _, log_det = np.linalg.slogdet(covariance)
-            square = residual @ np.linalg.solve(covariance, residual)
-            logs[k] -= 0.5 * (square + log_det + len(rows) * math.log(2 * math.pi))
-            logs[k] -= 0.5 * ((weight - 1).sum() * math.log(2 * math.pi * v) + np.log(weight).sum())
+        v = np.exp(log_v)
+        logs = stats.invgamma.logpdf(v, shape, scale=rate) + log_v
+        of_unit_variance = np.diag(1 / weight) + member @ member.T / count
+        log_det = len(rows) * log_v + np.linalg.slogdet(of_unit_variance)[1]
+        square = residual @ np.linalg.solve(of_unit_variance, residual) / v
+        logs -= 0.5 * (square + log_det + len(rows) * math.log(2 * math.pi))
+        logs -= 0.5 * ((weight - 1).sum() * np.log(2 * math.pi * v) + np.log(weight).sum())
         return float(logsumexp(logs) + math.log(log_v[1] - log_v[0]))
 
     def means(self, *, likelihood: bool = True) -> dict[str, float]:

@@ -256,6 +256,16 @@ def test_effective_sample_size(rng):
     assert check.effective_sample_size(stuck) < 5
 
 
+@pytest.mark.parametrize("level", [1e-2, 1e-3, 1e-4, 1e-5])
+def test_the_bound_of_two_labels_is_that_of_a_t_test(level, rng):
+    """Their distance is the absolute error of one share: a t of the batches, times its error."""
+    draws = (rng.random((4, 10_000)) < 0.3).astype(int)
+    bound = check.total_variation(draws.tolist(), {0: 0.7, 1: 0.3}, level=level).bound
+    batches = check.batch_means(draws)
+    error = batches.std(ddof=1) / batches.size**0.5
+    assert bound == pytest.approx(error * stats.t.isf(level / 2, batches.size - 1), rel=0.05)
+
+
 def test_false_alarm_rates_and_power(rng):
     """Each test at level .05 on right and wrong input; 200 repetitions.
 
