@@ -29,12 +29,12 @@ MUTANTS = [
         f"{UNIT} -k one_h_has_its_conditional",
     ),
     Mutant(
-        "h: the present value in the middle of the first interval",
+        "h: the present value always near the low end of the first interval",
         STEPS,
         "first_interval",
         "now - rng.random() * length",
-        "now - 0.5 * length",
-        f"{UNIT} -k one_step_leaves",
+        "now - 0.1 * length",
+        f"{UNIT} -k one_h_has_its_conditional 0.3",
     ),
     Mutant(
         "h: a first interval that grows with h",
@@ -42,7 +42,7 @@ MUTANTS = [
         "slice_h",
         "first_interval(h_prior, now, length, rng)",
         "first_interval(h_prior, now, length * model.h[first] / 0.05, rng)",
-        f"{UNIT} -k one_step_leaves",
+        f"{UNIT} -k one_h_has_its_conditional 0.3",
     ),
     Mutant(
         "h: the length of a step learnt after warm-up, too",

@@ -16,8 +16,8 @@ from scipy import stats
 from hamiltree.core.moves.propose import ENTRIES, NAMES, move_of
 from hamiltree.core.scan import data as scan_data
 from hamiltree.core.scan.groups import groups_by_column
-from hamiltree.core.scan.proposals import MODE_COLUMNS, MODE_PRIOR
-from hamiltree.core.scan.rows import MARKED, NEW_LEAF, UNMARKED, mark_rows, prepare_rows
+from hamiltree.core.scan.proposals import MODE_COLUMNS, MODE_PRIOR, prepare
+from hamiltree.core.scan.rows import MARKED, NEW_LEAF, UNMARKED, mark_rows
 from hamiltree.core.scan.sweep import sweep_any_groups, sweep_hard_groups
 from hamiltree.core.tree.nodes import (
     DELETABLE,
@@ -68,7 +68,7 @@ def test_hard_cuts_have_the_scores_of_the_loop_for_all_cuts(n_classes, rng):
         tree = bench.tree(n_splits=4)
         bench.use(tree)
         for left, right in ((1, right_child(tree, 0)), (NEW_LEAF, NEW_LEAF)):
-            prepare_rows(scan, tree, 0, left, right)
+            prepare(bench.proposals.scanner, tree, 0, left, right)
             for f in range(len(scan.data.n_levels)):
                 mark_rows(scan, MARKED)
                 groups = groups_by_column(scan, f)

@@ -104,27 +104,6 @@ def test_one_h_has_its_conditional(family, move, oblique, rng):
     assert stats.kstest(cdf(kept[100::4, 0]), "uniform").pvalue > LEVEL
 
 
-@pytest.mark.parametrize("move", [np.inf, 0.15, 0.02])
-def test_one_step_leaves_the_conditional_as_it_is(move, rng):
-    """From exact draws, one update; a wrong interval moves them, however well it would mix."""
-    tree, model, work, X, y, prior_of_h = setting(rng, "labels", n_rows=8, n_splits=2)
-    grid = np.linspace(*np.log(H_RANGE), 4000)
-    law = h_prior(*PRIOR_OF_H)
-
-    def like(u):
-        return log_likelihood("labels", tree, X, y, np.exp(u), model.leaves.p)
-
-    cdf = conditional(lambda u: law.logpdf(u) + like(u))
-    below = cdf(grid)
-    after = []
-    for u in rng.random(1000):
-        model.h[:] = np.exp(grid[np.searchsorted(below, u)])
-        start = likelihood(model, tree, work)
-        kept, _ = updates(1, model, tree, work, prior_of_h, start, rng, move)
-        after.append(kept[-1, 0])
-    assert stats.kstest(cdf(np.array(after)), "uniform").pvalue > LEVEL
-
-
 def test_the_length_of_a_step_is_learnt_in_warm_up(rng):
     """It follows the moves that are made, and stays as it is later."""
     tree, model, work, _, _, prior_of_h = setting(rng, "labels", n_rows=400)
