@@ -29,7 +29,14 @@ def install() -> None:
     _stand_in(
         "cache", cached=_not_cached, CACHE=Path(), CAN_KEEP=False, remove_old_folders=_nothing
     )
-    _stand_in("jit", kernel=_same, row_kernel=_same, inlined=_same, never_inline=_nothing)
+    _stand_in(
+        "jit",
+        kernel=_same,
+        pointer_kernel=_same,
+        row_kernel=_same,
+        inlined=_same,
+        never_inline=_nothing,
+    )
     _stand_in(
         "units",
         unit=_nothing,

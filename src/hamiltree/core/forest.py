@@ -10,6 +10,7 @@ from .backend.jit import inlined, kernel, never_inline, row_kernel
 from .backend.records import Float1, Float2, Float3, Int1, Record, Short1, Word1
 from .backend.units import unit
 from .tree.kinds import MISSING_BELOW, NO_LEVELS
+from .tree.nodes import ZERO
 from .tree.routing import BLOCK, sigmoid
 
 
@@ -51,6 +52,8 @@ class Workspace(Record):
 PROJECTION, PSI, REACH = 0, 1, 2
 """Vectors of ``Workspace.rows``: x . weights of a split; probability of going right; the first
 node's."""
+PROJECTED = np.int64(PROJECTION)
+"""The same as a column: kernels would be compiled once more for a literal."""
 
 
 # Loops over rows are compiled on their own, as in ``tree.routing``.
@@ -149,7 +152,7 @@ def _is_careful(forest, f):
 
 @kernel
 def _split_carefully(columns, forest, split, softness, start, rows, n):
-    f = forest.feature[split]
+    f = np.int64(forest.feature[split])
     kind = forest.kind[f] if forest.kind.shape[0] > 0 else np.int64(0)
     scale = 1.0 / softness if softness > 0.0 else 0.0
     threshold, levels = forest.threshold[split], forest.levels[split]
@@ -187,7 +190,7 @@ def _predict_block(columns, forest, values, t, start, n, work):
                 _fill(stack, top + k, values[leaf, k], n)
             continue
         split -= 1
-        f = feature[split]
+        f = np.int64(feature[split])
         softness = _softness(forest, t, 0 if oblique else f)
         if not oblique and _is_careful(forest, f):
             _split_carefully(columns, forest, split, softness, start, rows, n)
@@ -199,7 +202,7 @@ def _predict_block(columns, forest, values, t, start, n, work):
             _project(columns, forest.weights, split, start, rows, n)
         if softness > 0.0:
             if oblique:
-                _go_right(rows, PROJECTION, 0, threshold[split], 1.0 / softness, rows, n)
+                _go_right(rows, PROJECTED, ZERO, threshold[split], 1.0 / softness, rows, n)
             else:
                 _go_right(columns, f, start, threshold[split], 1.0 / softness, rows, n)
             for k in range(width):
@@ -208,7 +211,7 @@ def _predict_block(columns, forest, values, t, start, n, work):
             for k in range(width):
                 left, right = top + k, top - width + k
                 if oblique:
-                    _choose(rows, PROJECTION, 0, threshold[split], stack, left, right, n)
+                    _choose(rows, PROJECTED, ZERO, threshold[split], stack, left, right, n)
                 else:
                     _choose(columns, f, start, threshold[split], stack, left, right, n)
         top -= width
@@ -225,14 +228,14 @@ def _route(columns, forest, t, start, n, work):
     for i in range(forest.node_offset[t + 1] - offset):
         if size[offset + i] == 1:
             continue
-        f = 0 if oblique else forest.feature[split]
+        f = np.int64(0 if oblique else forest.feature[split])
         softness = _softness(forest, t, f)
         if oblique:
             _project(columns, forest.weights, split, start, rows, n)
             if softness > 0.0:
-                _go_right(rows, PROJECTION, 0, threshold[split], 1.0 / softness, rows, n)
+                _go_right(rows, PROJECTED, ZERO, threshold[split], 1.0 / softness, rows, n)
             else:
-                _hard_right(rows, PROJECTION, 0, threshold[split], rows, n)
+                _hard_right(rows, PROJECTED, ZERO, threshold[split], rows, n)
         elif _is_careful(forest, f):
             _split_carefully(columns, forest, split, softness, start, rows, n)
         elif softness > 0.0:

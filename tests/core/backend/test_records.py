@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from hamiltree.core.backend.jit import kernel
+from hamiltree.core.backend.jit import kernel, pointer_kernel
 from hamiltree.core.backend.records import (
     Bool1,
     Float1,
@@ -52,14 +52,19 @@ class Functions(Record):
     other: Annotated[Any, APPLY]
 
 
-@kernel
+@pointer_kernel
 def double(x):
     return 2.0 * x
 
 
-@kernel
+@pointer_kernel
 def halve(x):
     return 0.5 * x
+
+
+@kernel
+def square(x):
+    return x * x
 
 
 @kernel
@@ -192,6 +197,7 @@ def test_fields_as_of_a_tuple():
         ({"n": 3.5}, "n must be int64"),
         ({"x": "half"}, "x must be float64"),
         ({"apply": 3.0}, "No matching definition"),
+        ({"apply": square}, r"apply is called by pointer: .*square.*pointer_kernel"),
     ],
 )
 def test_wrong_fields_are_refused(change, error):

@@ -144,10 +144,19 @@ class Record:
         elif isinstance(kind, _RecordType):
             words[at] = value._address
         elif isinstance(kind, types.FunctionType):
-            _function_writer(kind)(words, at, value)
+            self._write_function(words, at, name, value)
         else:
             words.view(np.float64 if kind is types.float64 else np.int64)[at] = value
         return value
+
+    def _write_function(self, words: NDArray[np.uint64], at: int, name: str, value: Any) -> None:
+        try:
+            _function_writer(self.numba_type.fields[name])(words, at, value)
+        except ValueError as error:  # numba has no address for it
+            raise TypeError(
+                f"{type(self).__name__}.{name} is called by pointer: compile {value} with "
+                "backend.jit.pointer_kernel"
+            ) from error
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self._fields:

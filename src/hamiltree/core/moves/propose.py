@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backend.jit import inlined, kernel
+from ..backend.jit import inlined, kernel, pointer_kernel
 from ..backend.records import RNG, function_type
 from ..backend.units import unit
 from ..scan.proposals import Proposals
@@ -83,7 +83,7 @@ def _by_number(moves, number=0):
 _propose = _by_number(tuple(MOVES.values()))
 
 
-@kernel
+@pointer_kernel
 def propose_informed(proposals, tree, new, move, mode, rng):
     """Edit ``new``, a copy of ``tree``, by a move; log q(back) - log q(forth)."""
     return _propose(proposals, tree, new, move, mode, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..backend.jit import kernel
+from ..backend.jit import kernel, pointer_kernel
 from ..backend.units import unit
 from ..tree.kinds import is_special
 from .by_bins import binned_cells, count_bins, score_constant, score_moved
@@ -78,7 +78,7 @@ def weigh_pairs(scan, f, cells, pairs, right, left, feature, threshold, levels):
     return weigh_with_missing(scan, f, cells, 2 * cells, True, feature, threshold, levels)
 
 
-@kernel
+@pointer_kernel
 def sweep_binned_columns(scan, first, stop, feature, threshold, levels, weights):
     """``scan.sweep_columns`` of large data."""
     kinds = scan.data.kinds

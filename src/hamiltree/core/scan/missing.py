@@ -12,6 +12,7 @@ import numpy as np
 
 from ..backend.jit import inlined, kernel
 from ..tree.kinds import MISSING_BELOW, MISSING_RIGHT, MISSING_RULE, NO_LEVELS
+from ..tree.nodes import ZERO
 from ..tree.priors import log_threshold
 from ..tree.routing import exp_clamped
 from .by_bits import has_keys
@@ -19,7 +20,7 @@ from .cells import PRIOR_SHARE, find_cell, highest, sum_of
 from .data import ROWS, UNIFORM, UNIT
 from .groups import groups_by_column
 from .scores import all_right, move_groups, score_of_sides
-from .sweep import bits_with_missing, sweep_groups
+from .sweep import ON_THE_LEFT, ON_THE_RIGHT, bits_with_missing, sweep_groups
 
 NO_CELL = -1
 
@@ -78,11 +79,11 @@ def sweep_with_missing(scan, f, h, hard, feature, threshold, levels):
         first = 0
         while first < n and x[first] < MISSING_BELOW:
             first += 1
-        middle = sweep_groups(scan, first, n, h, hard, 0, False)
-        end = sweep_groups(scan, first, n, h, hard, middle, True)
+        middle = sweep_groups(scan, first, n, h, hard, ZERO, ON_THE_RIGHT)
+        end = sweep_groups(scan, first, n, h, hard, middle, ON_THE_LEFT)
         parts = 0 < first < n
         weight[end] = score_moved(scan, first, n)
-        weight[end + 1] = score_moved(scan, 0, first)
+        weight[end + 1] = score_moved(scan, ZERO, first)
     # priors over what parts the rows of the node know only rules that do
     parts = parts or scan.model.kind == UNIT
     return weigh_with_missing(scan, f, middle, end, parts, feature, threshold, levels)

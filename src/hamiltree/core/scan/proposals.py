@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 from numba import types
 
-from ..backend.jit import inlined, kernel
+from ..backend.jit import inlined, kernel, pointer_kernel
 from ..backend.records import RNG, Record, function_type
 from ..backend.units import unit
 from ..sampling import draw_by_weight
@@ -28,14 +28,17 @@ from .data import Scan, ScanData
 from .rows import prepare_bits, prepare_parts, prepare_rows
 from .scan import (
     COLUMNS,
+    DRAW_SPECIAL,
     NOTHING,
     PROJECTION,
     draw_from_scan,
     draw_in_column,
     log_density_in_column,
+    no_special,
     scan_columns,
     sweep_columns,
 )
+from .special import draw_special, sweep_mixed_columns
 
 # np.int64, as every integer that goes into a large kernel: it would be compiled for each literal
 MODE_PRIOR, MODE_COLUMNS = np.int64(0), np.int64(1)
@@ -97,6 +100,7 @@ class Scanner(Record, role="scratch"):
     prepare: Annotated[Any, PREPARE]
     """``prepare_rows``, ``prepare_bits`` or ``prepare_parts`` of ``rows``."""
     columns: Annotated[Any, COLUMNS]
+    draw_special: Annotated[Any, DRAW_SPECIAL]
 
 
 @kernel
@@ -112,7 +116,7 @@ def sweep_projection(scanner, weights, threshold):
     return columns(scanner.scan, PROJECTION, 0, PROJECTION, threshold, NO_LEVELS, weights)
 
 
-@kernel
+@pointer_kernel
 def weigh_node(scanner, tree, at, rule_of, left, right, mode):
     """Scan the rows of a node: (log of all weight, log density of a node's rule).
 
@@ -140,13 +144,13 @@ def weigh_node(scanner, tree, at, rule_of, left, right, mode):
     return everything, log_density + (math.log(density) if density > 0.0 else -np.inf)
 
 
-@kernel
+@pointer_kernel
 def draw_from_weights(scanner, mode, rng):
     """Draw a rule from what ``weigh_node`` left; its log density."""
     scan = scanner.scan
     cells_of = scan.cells
     if cells_of.weights.shape[0] == 0:
-        feature, threshold, levels, log_density = draw_from_scan(scanner.columns, scan, rng)
+        feature, threshold, levels, log_density = draw_from_scan(scanner, rng)
         cells_of.feature[0], cells_of.cutpoint[0] = feature, threshold
         cells_of.levels[0] = levels
         return log_density
@@ -174,17 +178,19 @@ class Proposals(Record, role="scratch"):
     """``draw_from_weights``"""
 
 
-def _scans_of(data: ScanData) -> tuple[Any, Any]:
-    """The kernels that prepare a node, and that sweep its columns, by how the rows are held."""
+def _scans_of(data: ScanData) -> dict[str, Any]:
+    """The kernels of a scanner, by how the rows are held and what columns there are."""
+    draw = draw_special if data.kinds.special else no_special
     if data.code.size:
-        return prepare_parts, sweep_binned_columns
-    return prepare_bits if data.bits.of_value.size else prepare_rows, sweep_columns
+        return {"prepare": prepare_parts, "columns": sweep_binned_columns, "draw_special": draw}
+    prepare = prepare_bits if data.bits.of_value.size else prepare_rows
+    columns = sweep_mixed_columns if data.kinds.special else sweep_columns
+    return {"prepare": prepare, "columns": columns, "draw_special": draw}
 
 
 def make_proposals(scan: Scan) -> Proposals:
-    prepare, columns = _scans_of(scan.data)
     return Proposals(
-        scanner=Scanner(scan=scan, prepare=prepare, columns=columns),
+        scanner=Scanner(scan=scan, **_scans_of(scan.data)),
         scan=scan,
         weigh=weigh_node,
         draw=draw_from_weights,
@@ -219,7 +225,7 @@ def draw_in_column_by_scan(proposals, tree, node, left, right, rng):
     prepare(scanner, tree, node, left, right)
     f = tree.feature[node]
     scanner.scan.bins.close[f] = 1
-    threshold, levels, log_density = draw_in_column(scanner.columns, scanner.scan, f, rng)
+    threshold, levels, log_density = draw_in_column(scanner, f, rng)
     tree.threshold[node] = threshold
     tree.levels[node] = levels
     return log_density
@@ -244,5 +250,4 @@ unit(draw_from_weights, DRAW)
 
 def kernels_of_scans(data: ScanData) -> list[Any]:
     """What informed moves call where these data are scanned; see ``backend.units``."""
-    prepare, columns = _scans_of(data)
-    return [columns, prepare, weigh_node, draw_from_weights]
+    return [*_scans_of(data).values(), weigh_node, draw_from_weights]

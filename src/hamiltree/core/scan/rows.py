@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backend.jit import kernel
+from ..backend.jit import kernel, pointer_kernel
 from ..tree.kinds import is_special, sends_right
 from ..tree.nodes import copy_tree, path_to
 from .by_bits import find_bits, has_keys, list_rows, place_bits, score_bits
@@ -238,7 +238,7 @@ def begin_sides(scan, tree, left, right):
     scan.sides.n_side[1] = number_leaves(scan.node, tree, right)
 
 
-@kernel
+@pointer_kernel
 def prepare_rows(scan, tree, at, left, right):
     """Rows one by one."""
     node = scan.node
@@ -249,7 +249,7 @@ def prepare_rows(scan, tree, at, left, right):
     scan.sides.start[0] = all_right(scan, scan.tables.by_rows, ROWS)
 
 
-@kernel
+@pointer_kernel
 def prepare_bits(scan, tree, at, left, right):
     """Rows as bits."""
     node, sides = scan.node, scan.sides
@@ -265,7 +265,7 @@ def prepare_bits(scan, tree, at, left, right):
     score_bits(scan)
 
 
-@kernel
+@pointer_kernel
 def prepare_parts(scan, tree, at, left, right):
     """Rows of large data, part by part."""
     node, task = scan.node, scan.task

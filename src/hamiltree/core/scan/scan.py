@@ -21,18 +21,17 @@ import math
 import numpy as np
 from numba import types
 
-from ..backend.jit import inlined, kernel
-from ..backend.records import Float1, function_type
+from ..backend.jit import inlined, kernel, pointer_kernel
+from ..backend.records import RNG, Float1, function_type
 from ..backend.units import unit
 from ..sampling import draw_by_weight
 from ..tree.kinds import NO_LEVELS, is_special
+from ..tree.nodes import ZERO
 from .by_bins import TIE
 from .by_bits import has_keys
-from .categories import draw_category, sweep_category
 from .cells import PRIOR_SHARE, cell_density, draw_cell, find_cell, weigh_cells
 from .data import UNIT, Scan, is_binned, softness_matters
 from .groups import groups_by_column, groups_by_projection
-from .missing import draw_with_missing, sweep_with_missing
 from .rows import (
     CLOSELY,
     COLUMNS_TASK,
@@ -41,7 +40,7 @@ from .rows import (
     UNMARKED,
     mark_rows,
 )
-from .sweep import sweep_bits, sweep_groups
+from .sweep import ON_THE_RIGHT, sweep_bits, sweep_groups
 
 CLOSE_COLUMNS = 3
 """Columns of large data that a scan looks at closely: those of the highest scores so far."""
@@ -51,7 +50,12 @@ PROJECTION = np.int64(-1)
 
 SWEPT = types.Tuple((types.int64, types.float64, types.float64, types.float64))
 COLUMNS = function_type(SWEPT, Scan, int, int, int, float, types.uint64, Float1)
-"""``sweep_columns``, or ``binned_columns.sweep_binned_columns`` where data are large."""
+"""``sweep_columns``, ``special.sweep_mixed_columns``, or, where data are large,
+``binned_columns.sweep_binned_columns``."""
+DRAW_SPECIAL = function_type(
+    types.Tuple((types.float64, types.uint64, types.float64)), Scan, int, float, RNG
+)
+"""``special.draw_special``, or ``no_special`` where no column is."""
 
 
 # ------------------------------------------------------------------ cells of a column
@@ -74,15 +78,15 @@ def weigh_column(scan, f, cells, feature, threshold):
     return total, widths, density
 
 
-@kernel
+@pointer_kernel
 def sweep_columns(scan, first, stop, feature, threshold, levels, weights):
     """Weigh the columns from ``first`` to ``stop``, or with first = -1 the projection on weights.
 
     Returns what is left of the last: (cells, sum of weights, sum of widths), and the density of a
     rule given its column, 0 where that is not among them. All in one kernel: a call
-    costs something, and columns can be short.
+    costs something, and columns can be short. ``special.sweep_mixed_columns`` takes its place where
+    some columns are special.
     """
-    kinds = scan.data.kinds
     all_h, n_levels = scan.model.h, scan.data.n_levels
     rows, everywhere = scan.data.mass, scan.model.kind == UNIT
     cells, total, widths = 0, 0.0, 0.0
@@ -93,22 +97,12 @@ def sweep_columns(scan, first, stop, feature, threshold, levels, weights):
         hard = h == 0.0
         if f >= 0:
             hard = not everywhere or not softness_matters(h, n_levels[f], rows)
-            if is_special(kinds, f):
-                if kinds.levels[f] > 0:
-                    cells, total, this = sweep_category(scan, f, feature, levels)
-                    widths = 1.0
-                else:
-                    cells, total, widths, this = sweep_with_missing(
-                        scan, f, h, hard, feature, threshold, levels
-                    )
-                density = max(density, this)
-                continue
         if keys and f >= 0 and hard:
             values = scan.data.bits.first_value[f]
-            cells = sweep_bits(scan, f, 0, values, scan.sides.start[0], 0)
+            cells = sweep_bits(scan, f, ZERO, values, scan.sides.start[0], ZERO)
         else:
             n = groups_by_projection(scan, weights) if f < 0 else groups_by_column(scan, f)
-            cells = sweep_groups(scan, 0, n, h, hard, 0, False)
+            cells = sweep_groups(scan, ZERO, n, h, hard, ZERO, ON_THE_RIGHT)
         total, widths, this = weigh_column(scan, f, cells, feature, threshold)
         density = max(density, this)
     return cells, total, widths, density
@@ -194,27 +188,34 @@ def scan_columns(columns, scan, feature, threshold, levels):
 
 
 @kernel
-def draw_from_scan(columns, scan, rng):
+def draw_from_scan(scanner, rng):
     """A rule from the last scan: (feature, threshold, levels, log density)."""
+    scan = scanner.scan
     feature = draw_by_weight(scan.cells.share, 1.0, rng)
-    threshold, levels, log_density = draw_in_column(columns, scan, feature, rng)
+    threshold, levels, log_density = draw_in_column(scanner, feature, rng)
     return feature, threshold, levels, log_density + math.log(scan.cells.share[feature])
 
 
 @kernel
-def draw_in_column(columns, scan, feature, rng):
+def draw_in_column(scanner, feature, rng):
     """A rule given its column: threshold, levels, log density, minus infinity if there is none."""
+    scan = scanner.scan
     cells, total, widths, _ = sweep_marked(
-        columns, scan, feature, feature + 1, NOTHING, 0.0, NO_LEVELS
+        scanner.columns, scan, feature, feature + 1, NOTHING, 0.0, NO_LEVELS
     )
     if cells == 0:
         return 0.0, NO_LEVELS, -np.inf
     if is_special(scan.data.kinds, feature):
-        if scan.data.kinds.levels[feature] > 0:
-            return draw_category(scan, feature, total, rng)
-        return draw_with_missing(scan, total, rng)
+        draw = scanner.draw_special
+        return draw(scan, feature, total, rng)
     threshold, density = draw_cell(scan, cells, total, widths, rng)
     return threshold, NO_LEVELS, math.log(density)
+
+
+@pointer_kernel
+def no_special(scan, f, total, rng):
+    """In the place of ``special.draw_special`` where no column is special."""
+    return 0.0, NO_LEVELS, -np.inf
 
 
 @kernel
@@ -225,3 +226,4 @@ def log_density_in_column(columns, scan, feature, threshold, levels):
 
 
 unit(sweep_columns, COLUMNS)
+unit(no_special, DRAW_SPECIAL)

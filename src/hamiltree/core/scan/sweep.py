@@ -8,8 +8,13 @@ import numpy as np
 
 from ..backend.jit import kernel
 from ..tree.kinds import MISSING_BELOW
+from ..tree.nodes import ZERO
 from .data import CLASS_COUNTS, FIFTHS, LOGISTIC, OWN_VARIANCE, PIECE, ROWS, UNIT
 from .scores import all_right, move_groups, move_without_tables, score_of_sides
+
+# not literals: the kernel would be compiled for each
+ON_THE_RIGHT, ON_THE_LEFT = np.bool_(False), np.bool_(True)
+"""Where missing cells are."""
 
 
 @kernel
@@ -114,7 +119,7 @@ def sweep_any_groups(scan, first, n_groups, h, hard, cells, missing_left):
     everywhere = scan.model.kind == UNIT
     score = all_right(scan, table, units)
     if missing_left:
-        move_groups(scan, 0, first, units)
+        move_groups(scan, ZERO, first, units)
         score = score_of_sides(scan, table, units)
     for j in range(units):
         pointer[j] = first
@@ -243,7 +248,7 @@ def bits_with_missing(scan, f):
         gone = 1
         alone = scores[first]
     missing = bits.rows_at[first] if gone == 1 else np.int64(0)
-    middle = sweep_bits(scan, f, gone, others + gone, start, 0)
+    middle = sweep_bits(scan, f, gone, others + gone, start, ZERO)
     end = sweep_bits(scan, f, gone, first + gone, alone, middle)
     weight[end] = scores[others + levels - 1]
     weight[end + 1] = alone

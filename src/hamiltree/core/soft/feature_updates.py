@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ..backend.jit import inlined, kernel
+from ..backend.jit import inlined, kernel, pointer_kernel
 from ..backend.records import RNG, Float1, Int1, Int2, Record, function_type
 from ..backend.units import unit
 from ..sampling import accept, pick, tempered
@@ -240,7 +240,7 @@ def update_hard_rules(model, tree, work, rule_work, log_like, tally, rng):
 # ------------------------------------------------------------------ either
 
 
-@kernel
+@pointer_kernel
 def update_rules(model, tree, work, rule_work, mode, log_like, tally, rng):
     """One sweep over the rules that NUTS cannot reach; returns the log-likelihood."""
     if model.h[0] == 0.0 or model.prior.kinds.special:
@@ -250,7 +250,7 @@ def update_rules(model, tree, work, rule_work, mode, log_like, tally, rng):
     return log_like
 
 
-@kernel
+@pointer_kernel
 def keep_rules(model, tree, work, rule_work, mode, log_like, tally, rng):
     """In the place of ``update_rules`` where informed moves draw the rules."""
     return log_like

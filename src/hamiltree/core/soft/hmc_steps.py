@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from numba import types
 
-from ..backend.jit import inlined, kernel
+from ..backend.jit import inlined, kernel, pointer_kernel
 from ..backend.records import (
     RNG,
     SCRATCH,
@@ -244,7 +244,7 @@ def learn_mass(state, plan, t, n, count):
     return count
 
 
-@kernel
+@pointer_kernel
 def hmc_steps(state, plan, tree, log_like, phase, rules_first, rng):
     """k retained steps of [rules, NUTS] or [NUTS, rules]; log-likelihood and step of the last.
 

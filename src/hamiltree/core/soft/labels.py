@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from ..backend.jit import inlined, kernel, never_inline, row_kernel
+from ..backend.jit import inlined, kernel, never_inline, pointer_kernel, row_kernel
 from ..backend.units import unit
 from ..tree.routing import (
     add_four,
@@ -305,7 +305,7 @@ def labels_through_block(data, h, tree, work, way, b, what, first):
     return total
 
 
-@kernel
+@pointer_kernel
 def label_likelihood(family, data, leaf_prior, h, p, tree, work, what, routed):
     """log prod_i sum_k phi_ik p_k[y_i]; a gradient also fills the d_ arrays of ``work``.
 

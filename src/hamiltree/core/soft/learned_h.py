@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from ..backend.jit import inlined, kernel
+from ..backend.jit import inlined, kernel, pointer_kernel
 from ..backend.records import RNG, Float1, Record, function_type
 from ..backend.units import unit
 from ..sampling import tempered
@@ -122,7 +122,7 @@ def slice_h(model, tree, work, h_prior, first, last, length, log_like, rng):
     return log_like
 
 
-@kernel
+@pointer_kernel
 def update_h(model, tree, work, h_prior, moves, adapting, log_like, rng):
     """Each learned h given the rest; returns the log-likelihood.
 
@@ -145,7 +145,7 @@ def update_h(model, tree, work, h_prior, moves, adapting, log_like, rng):
     return log_like
 
 
-@kernel
+@pointer_kernel
 def keep_h(model, tree, work, h_prior, moves, adapting, log_like, rng):
     """In the place of ``update_h`` where h is fixed."""
     return log_like

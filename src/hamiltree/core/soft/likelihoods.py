@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from numba import types
 
-from ..backend.jit import inlined, kernel
+from ..backend.jit import inlined, kernel, pointer_kernel
 from ..backend.records import Float1, Float2, function_type
 from ..backend.units import unit
 from ..tree.nodes import Tree
@@ -253,7 +253,7 @@ def finish_numbers(family, data, leaf_prior, h, tree, work, way, squares):
 # With hard splits (h = 0) those by thresholds and weights are zero.
 
 
-@kernel
+@pointer_kernel
 def class_likelihood(family, data, leaf_prior, h, p, tree, work, what, routed):
     """Log-likelihood of classification; a gradient also fills the d_ arrays of ``work``."""
     with_gradient = what == GRADIENT
@@ -270,7 +270,7 @@ def class_likelihood(family, data, leaf_prior, h, p, tree, work, what, routed):
     return total
 
 
-@kernel
+@pointer_kernel
 def number_likelihood(family, data, leaf_prior, h, p, tree, work, what, routed):
     """Log-likelihood of regression; a gradient also fills the d_ arrays of ``work``."""
     with_gradient = what == GRADIENT

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backend.jit import kernel
+from ..backend.jit import inlined, kernel
 from ..backend.records import RNG
 from ..backend.units import unit
 from ..sampling import accept
@@ -67,7 +67,7 @@ def jump_with_probabilities(state, plan, jump, phase, rng):
         state.log_like[0] = take_probabilities(model, tree)
 
 
-@kernel
+@inlined
 def update_the_rest(state, plan, calls, phase, rng):
     """A learned h, and leaf probabilities, given the tree."""
     model, tree, update_h = state.model, state.tree, calls.update_h
@@ -86,7 +86,7 @@ def update_the_rest(state, plan, calls, phase, rng):
         state.log_like[0] = log_like
 
 
-@kernel
+@inlined
 def one_iteration(state, plan, calls, phase, rng):
     """x -> x' (k steps), x' -> x'' (jump) and, double-sided, x'' -> x* (k steps); accept or not.
 
@@ -129,7 +129,7 @@ def one_iteration(state, plan, calls, phase, rng):
     return info, step
 
 
-@kernel
+@inlined
 def begin(state, rng):
     """The first tree of a chain."""
     draw_small_tree(state.model.prior, state.model.leaf_prior, state.tree, rng)
@@ -139,7 +139,7 @@ def begin(state, rng):
         state.log_like[0] = likelihood(state.model, state.tree, state.work)
 
 
-@kernel
+@inlined
 def record_draw(state, plan, block, info, step, rng):
     """Write the tree, a learned h, and what NUTS did."""
     row = record_tree(state.model, state.tree, state.work, block, rng)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend.jit import kernel
+from ..backend.jit import kernel, pointer_kernel
 from ..backend.records import Float1
 from ..backend.row_threads import PartsRunner
 from ..backend.units import unit
@@ -93,7 +93,7 @@ def add_derivatives(tree, work):
                 d_weights[0, i, f] += d_weights[s, i, f]
 
 
-@kernel
+@pointer_kernel
 def parallel_likelihood(family, data, leaf_prior, h, p, tree, work, what, routed):
     """``class_likelihood``, ``number_likelihood`` or ``label_likelihood``, part by part."""
     with_gradient = what == GRADIENT

@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numba import types
 
-from ..backend.jit import inlined, kernel
+from ..backend.jit import inlined, kernel, pointer_kernel
 from ..backend.records import RNG, Float1, function_type
 from ..backend.units import unit
 from ..densities import log_normal
@@ -41,7 +41,7 @@ def prune_probability(probs, prior, leaves):
     return 0.0 if leaves <= prior.min_leaves else probs[PRUNE]
 
 
-@kernel
+@pointer_kernel
 def propose_jump(model, tree, probs, rng):
     """Edit ``tree`` by a random move; returns (move, log q(back) - log q(forth)).
 
@@ -96,7 +96,7 @@ def prune_at_random(model, tree, probs, rng):
     return log_back - log_forth
 
 
-@kernel
+@pointer_kernel
 def no_jump(model, tree, probs, rng):
     """In the place of ``propose_jump`` where there are only informed moves."""
     return STAY, 0.0

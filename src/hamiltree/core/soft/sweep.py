@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from ..backend.jit import kernel
+from ..backend.jit import kernel, pointer_kernel
 from ..backend.records import RNG, Int1, Int2, function_type
 from ..backend.units import unit
 from ..moves.propose import PROPOSE, move_of
@@ -60,7 +60,7 @@ def likelihood_of_change(model, tree, new, work, node):
     return marginal_from_sums(model, work, leaves, kept.squares[0], new.sigma[0])
 
 
-@kernel
+@pointer_kernel
 def informed_sweep(model, propose, proposals, tree, new, work, moves, log_like, tally, rng):
     """Attempt these moves one by one, then update sigma; returns the log-likelihood.
 

@@ -19,7 +19,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ..backend.jit import inlined, kernel
+from ..backend.jit import inlined, kernel, pointer_kernel
 from ..backend.records import RNG, STATE, Float1, Record, function_type
 from ..backend.units import unit
 from ..densities import log_inverse_gamma, log_normal, log_power_of_normal
@@ -355,7 +355,7 @@ def log_density_and_gradient(u, grad, args):
 # NUTS is written for any target; numba caches only what is compiled for a named one.
 
 
-@kernel
+@pointer_kernel
 def nuts_on_tree(model, tree, work, u, step, inverse_mass, max_depth, nuts_work, rng):
     """One NUTS transition of the tree's unconstrained parameters; (what it did, its step).
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..backend.jit import inlined, kernel, never_inline, row_kernel
 from .kinds import MISSING_BELOW, NO_LEVELS, is_special
+from .nodes import ZERO
 
 BLOCK = 256
 """Most rows of a block: the vectors of 9 nodes then fit the second-level cache easily."""
@@ -313,7 +314,7 @@ def split_node(data, h, tree, i, start, n, rows, here, psi, left, right, project
         if single:
             fill_from(rows, projection, singles, f, start, n)
             split_special(
-                kinds, rows, f, projection, 0, h, tree, i, rows, here, psi, left, right, n
+                kinds, rows, f, projection, ZERO, h, tree, i, rows, here, psi, left, right, n
             )
         else:
             split_special(kinds, columns, f, f, start, h, tree, i, rows, here, psi, left, right, n)
@@ -337,9 +338,9 @@ def split_node(data, h, tree, i, start, n, rows, here, psi, left, right, project
         fill_from(rows, projection, singles, f, start, n)
     if softness > 0.0:
         scale = 1.0 / softness
-        split_soft(rows, projection, 0, threshold, scale, rows, here, psi, left, right, n)
+        split_soft(rows, projection, ZERO, threshold, scale, rows, here, psi, left, right, n)
     else:
-        split_hard(rows, projection, 0, threshold, rows, here, psi, left, right, n)
+        split_hard(rows, projection, ZERO, threshold, rows, here, psi, left, right, n)
 
 
 @kernel
