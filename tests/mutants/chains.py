@@ -32,7 +32,7 @@ MUTANTS = [
     Mutant(
         "sweep: log posterior not renewed after an accepted move",
         SWEEP,
-        "informed_sweep",
+        "sweep_integrated",
         "current, log_like = proposed, new_like",
         "log_like = new_like",
         f"{POSTERIOR} hmc-df-0.1-grow",
@@ -40,7 +40,7 @@ MUTANTS = [
     Mutant(
         "sweep: explicit means not drawn anew after the moves",
         SWEEP,
-        "informed_sweep",
+        "sweep_integrated",
         "work.draws[k]",
         "tree.value[i]",
         f"{RECOVERY} -k 0-hmc-df-0.0-informed-explicit-1",

@@ -186,7 +186,7 @@ MUTANTS = [
     Mutant(
         "in chains: an accepted move keeps the probabilities of the old tree",
         "core/soft/sweep.py",
-        "informed_sweep",
+        "sweep_labels",
         "take_probabilities(model, tree)",
         "pass",
         f"{POSTERIOR} hmc-df-h 0.1-informed-power 1.0",

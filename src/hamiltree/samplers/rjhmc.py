@@ -37,7 +37,7 @@ from ..core.soft.learned_h import keep_h, update_h
 from ..core.soft.loop import advance
 from ..core.soft.parallel_likelihood import parallel_likelihood, pass_over_parts
 from ..core.soft.prior_jumps import no_jump, propose_jump
-from ..core.soft.sweep import informed_sweep
+from ..core.soft.sweep import sweep_of_family
 from ..core.soft.target import evaluate, likelihood_of, nuts_on_tree
 from ..core.tree.record import (
     Block,
@@ -110,7 +110,7 @@ class RJHMC:
             propose_informed,
             *kernels_of_scans(self.scan_data),
             *(PART_KERNELS if large else ()),
-            informed_sweep,
+            sweep_of_family(family_of(self)),
             hmc_steps,
             update_rules if has_rule_updates(self.configuration) else keep_rules,
             propose_jump if prior_moves else no_jump,

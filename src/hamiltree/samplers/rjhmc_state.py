@@ -57,7 +57,7 @@ from ..core.soft.hmc_steps import (
 from ..core.soft.learned_h import HPrior
 from ..core.soft.nuts import make_nuts_work
 from ..core.soft.prior_jumps import GROW, PRUNE, STAY
-from ..core.soft.sweep import informed_sweep
+from ..core.soft.sweep import sweep_of_family
 from ..core.soft.target import Model, make_model, nuts_on_tree
 from ..core.tree.nodes import empty_tree
 from .common import sweep_of, tree_prior_of
@@ -248,7 +248,7 @@ def make_state(sampler: RJHMC) -> State:
         vectors=np.zeros((5, largest)),
         places=np.zeros((2, largest), np.int64),
         averager=np.zeros(AVERAGER),
-        sweep=informed_sweep,
+        sweep=sweep_of_family(family_of(sampler)),
         nuts=nuts_on_tree,
         update_rules=update_rules if has_rule_updates(configuration) else keep_rules,
     )

@@ -127,7 +127,7 @@ class State(Record, role="state"):
     averager: Float1
     """[AVERAGER]; of an adaptation within a transition."""
     sweep: Annotated[Any, SWEEP]
-    """``soft.sweep.informed_sweep``."""
+    """``soft.sweep.sweep_of_family``"""
     nuts: Annotated[Any, NUTS]
     """``target.nuts_on_tree``."""
     update_rules: Annotated[Any, UPDATE_RULES]

@@ -3,14 +3,19 @@
 Where leaf means are explicit, the moves see them integrated out, and a draw of all means given the
 tree ends the sweep: the pair leaves the joint posterior invariant. Where leaf probabilities are,
 each move proposes them, too (``leaf_probabilities``).
+
+Of small trees a proposal is evaluated as a whole, of others by what it changed: then ``work`` keeps
+the routing of the tree.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types
 
-from ..backend.jit import kernel, pointer_kernel
+from ..backend.jit import inlined, kernel, pointer_kernel
 from ..backend.records import RNG, Int1, Int2, function_type
 from ..backend.units import unit
 from ..moves.propose import PROPOSE, move_of
@@ -33,7 +38,7 @@ COLUMNS_SHARE = 0.3
 SWEEP = function_type(
     types.float64, Model, PROPOSE, Proposals, Tree, Tree, Work, Int1, float, Int2, RNG
 )
-"""The type of ``informed_sweep``."""
+"""The type of both sweeps."""
 
 
 @kernel
@@ -60,52 +65,38 @@ def likelihood_of_change(model, tree, new, work, node):
     return marginal_from_sums(model, work, leaves, kept.squares[0], new.sigma[0])
 
 
-@pointer_kernel
-def informed_sweep(model, propose, proposals, tree, new, work, moves, log_like, tally, rng):
-    """Attempt these moves one by one, then update sigma; returns the log-likelihood.
+@inlined
+def propose_move(propose, proposals, tree, new, entry, tally, rng):
+    """Edit ``new``, a copy of ``tree``, by a move: (move, log q(back) - log q(forth))."""
+    move = move_of(entry, rng)
+    if move < 0:
+        return move, -np.inf
+    mode = MODE_COLUMNS if rng.random() < COLUMNS_SHARE else MODE_PRIOR
+    tally[move, 1] += 1
+    copy_tree(tree, new)
+    return move, propose(proposals, tree, new, move, mode, rng)
 
-    Of small trees a proposal is evaluated as a whole, of others by what it changed: then ``work``
-    keeps the routing of the tree.
-    """
-    labelled = model.family == LABELS
-    family = CLASSES if model.family == CLASSES or labelled else COLLAPSED
-    kept, leaf_probabilities = work.kept, model.leaves
+
+@pointer_kernel
+def sweep_integrated(model, propose, proposals, tree, new, work, moves, log_like, tally, rng):
+    """The sweep where moves see leaf parameters integrated out; then an update of sigma."""
+    family = CLASSES if model.family == CLASSES else COLLAPSED
+    kept = work.kept
     kept.is_kept[0] = 0
-    is_weighed = not labelled  # the state's w, for all its leaves, is a part of ``current``
-    leaf_probabilities.log_likes[0] = log_like
     if model.family == MEANS:
         log_like = likelihood_as(model, family, tree, work)
     if family == COLLAPSED:
         fill_known_tables(proposals.scan, tree.sigma[0])
     current = log_posterior_as(model, family, tree, log_like)
     for k in range(moves.shape[0]):
-        move = move_of(moves[k], rng)
-        if move < 0:
-            continue
-        mode = MODE_COLUMNS if rng.random() < COLUMNS_SHARE else MODE_PRIOR
-        tally[move, 1] += 1
-        copy_tree(tree, new)
-        log_q = propose(proposals, tree, new, move, mode, rng)
+        move, log_q = propose_move(propose, proposals, tree, new, moves[k], tally, rng)
         if log_q == -np.inf:
             continue
-        node = node_of_change(model, tree, new, work) if family != CLASSES or labelled else -1
-        if node >= 0 and kept.is_kept[0] == 0:
-            keep_routing(model.data, model.h, tree, kept)
-            if family == COLLAPSED:
+        node = node_of_change(model, tree, new, work) if family == COLLAPSED else -1
+        if node >= 0:
+            if kept.is_kept[0] == 0:
+                keep_routing(model.data, model.h, tree, kept)
                 keep_sums(model.data, tree, work)
-        if labelled:
-            if node >= 0:
-                current = log_posterior_as(model, family, tree, 0.0)
-                new_like = propose_changed(model, tree, new, work, node, rng)
-                is_weighed = False
-            else:
-                if not is_weighed:
-                    state_like = leaf_probabilities.log_likes[0]
-                    weight = weigh_state(model, tree, work, state_like)
-                    current = log_posterior_as(model, family, tree, weight)
-                    is_weighed = True
-                new_like = propose_probabilities(model, new, work, rng)
-        elif node >= 0:
             new_like = likelihood_of_change(model, tree, new, work, node)
         else:
             new_like = likelihood_as(model, family, new, work)
@@ -113,17 +104,12 @@ def informed_sweep(model, propose, proposals, tree, new, work, moves, log_like, 
         if accept(proposed - current + log_q, rng):
             if node >= 0:
                 commit_change(tree, new, kept, node)
-                if family == COLLAPSED:
-                    take_sums(work, n_leaves(new))
+                take_sums(work, n_leaves(new))
             else:
                 kept.is_kept[0] = 0
             copy_tree(new, tree)
             current, log_like = proposed, new_like
             tally[move, 0] += 1
-            if labelled:
-                take_probabilities(model, tree)
-    if labelled:
-        return leaf_probabilities.log_likes[0]
     if family == COLLAPSED:
         log_like = update_noise(model, tree, work, rng)
     if model.family == MEANS:
@@ -139,4 +125,48 @@ def informed_sweep(model, propose, proposals, tree, new, work, moves, log_like, 
     return log_like
 
 
-unit(informed_sweep, SWEEP)
+@pointer_kernel
+def sweep_labels(model, propose, proposals, tree, new, work, moves, log_like, tally, rng):
+    """The sweep where leaf probabilities are a part of the state, which moves propose, too."""
+    kept, log_likes = work.kept, model.leaves.log_likes
+    kept.is_kept[0] = 0
+    is_weighed = False  # the state's w, for all its leaves, is a part of ``current``
+    log_likes[0] = log_like
+    current = 0.0
+    for k in range(moves.shape[0]):
+        move, log_q = propose_move(propose, proposals, tree, new, moves[k], tally, rng)
+        if log_q == -np.inf:
+            continue
+        node = node_of_change(model, tree, new, work)
+        if node >= 0:
+            if kept.is_kept[0] == 0:
+                keep_routing(model.data, model.h, tree, kept)
+            current = log_posterior_as(model, CLASSES, tree, 0.0)
+            weight = propose_changed(model, tree, new, work, node, rng)
+            is_weighed = False
+        else:
+            if not is_weighed:
+                weight = weigh_state(model, tree, work, log_likes[0])
+                current = log_posterior_as(model, CLASSES, tree, weight)
+                is_weighed = True
+            weight = propose_probabilities(model, new, work, rng)
+        proposed = log_posterior_as(model, CLASSES, new, weight)
+        if accept(proposed - current + log_q, rng):
+            if node >= 0:
+                commit_change(tree, new, kept, node)
+            else:
+                kept.is_kept[0] = 0
+            copy_tree(new, tree)
+            current = proposed
+            tally[move, 0] += 1
+            take_probabilities(model, tree)
+    return log_likes[0]
+
+
+def sweep_of_family(family: int) -> Any:
+    """The kernel of these two; of two because either has much that the other has no use for."""
+    return sweep_labels if family == LABELS else sweep_integrated
+
+
+unit(sweep_integrated, SWEEP)
+unit(sweep_labels, SWEEP)
