@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import hamiltree
 
 from ...support.programs import run_program
 
@@ -44,12 +48,39 @@ def test_a_relative_folder_is_one_place_wherever_the_program_goes(tmp_path):
     assert os.path.realpath(found).startswith(os.path.realpath(tmp_path))
 
 
-def test_a_folder_that_cannot_be_written_to_costs_time_and_nothing_else():
-    nowhere = os.path.join(os.devnull, "folder")
-    assert run_program(SMALL, NUMBA_CACHE_DIR=nowhere).splitlines() == [
-        "3 3 [5, 1, 3, 1, 1] False",
+NOWHERE = os.path.join(os.devnull, "folder")
+
+
+def test_where_nothing_can_be_written_a_process_has_a_folder_of_its_own(tmp_path):
+    """And removes it."""
+    assert run_program(SMALL, NUMBA_CACHE_DIR=NOWHERE, TMPDIR=str(tmp_path)).splitlines() == [
+        "3 3 [5, 1, 3, 1, 1] True",
         "0 3",
     ]
+    assert not list(tmp_path.iterdir())
+
+
+PLACE = "from hamiltree.core.backend.cache import CACHE; print(CACHE.name)"
+
+
+@pytest.mark.parametrize(
+    "change", [{"NUMBA_CPU_NAME": "generic"}, {"NUMBA_CPU_FEATURES": "+sse4.2"}]
+)
+def test_code_for_another_processor_is_not_taken_for_ours(change, tmp_path):
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    assert run_program(PLACE, **folder) == run_program(PLACE, **folder)
+    assert run_program(PLACE, **folder, **change) != run_program(PLACE, **folder)
+
+
+def test_code_of_another_copy_of_the_package_is_not_taken_for_ours(tmp_path):
+    """numba would not load it, and nobody would be told of a minute of compiling."""
+    copy = tmp_path / "copy"
+    shutil.copytree(Path(hamiltree.__file__).parent, copy / "hamiltree")
+    found = {
+        run_program(PLACE, NUMBA_CACHE_DIR=str(tmp_path), PYTHONPATH=str(path))
+        for path in (copy, Path(hamiltree.__file__).parent.parent)
+    }
+    assert len(found) == 2
 
 
 OWN_RECORD = """
@@ -107,6 +138,26 @@ def test_two_processes_that_fill_one_cache_give_the_same_numbers(program, tmp_pa
     assert numbers[0] == numbers[1] == numbers[2]
     if program == SMALL:
         assert third.splitlines()[1] == "3 0"
+
+
+SOFT_FIT = """
+import warnings
+import numpy as np
+import hamiltree
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).random((40, 2))
+model = hamiltree.BayesianTreeRegressor(random_state=0, n_chains=1, n_warmup=50, n_draws=50)
+print(model.fit(X, X[:, 0]).posterior_.log_posterior.tobytes().hex())
+"""
+
+
+@pytest.mark.long
+def test_who_compiled_does_not_matter(tmp_path):
+    """The draws of the first process, of a later one, and of one that cannot keep anything."""
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    first, later = run_program(SOFT_FIT, **folder), run_program(SOFT_FIT, **folder)
+    assert len(first) > 20
+    assert first == later == run_program(SOFT_FIT, NUMBA_CACHE_DIR=NOWHERE)
 
 
 def test_numbas_folder_is_that_of_others_again():

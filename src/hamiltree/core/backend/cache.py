@@ -1,15 +1,26 @@
-"""Where compiled code is kept: one folder per version of the sources, shared by all processes."""
+"""Where compiled code is kept: one folder per version of the sources, shared by all processes.
+
+Processes must load what they run, even where it cannot be kept. LLVM optimises a function once for
+itself and again inside the code of each caller, and sums over rows may come out of the second time
+in another order (never out of a third: tests/core/backend/test_row_kernels.py). A process that
+compiles finds the former by its name, one that loads a caller has the latter alone: a seed would
+give draws that differ in their last digits.
+"""
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shutil
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import llvmlite.binding  # what the processor is called, which numba does not say
 import numba
 
 OLD_SECONDS = 30 * 86_400
@@ -17,13 +28,17 @@ OLD_SECONDS = 30 * 86_400
 
 
 def _digest() -> str:
-    """Of all compiled sources, and of what compiles them.
+    """Of all compiled sources, where they are, and what compiles them for which processor.
 
     numba looks for changes only in the file of the function itself: code compiled from a caller
-    would survive a change of what it calls. A folder named after all sources cannot go stale.
+    would survive a change of what it calls. A folder named after all sources cannot go stale. The
+    rest is what numba asks for before it loads: whatever is marked as compiled must be loaded.
     """
     package = Path(__file__).parent.parent.parent
-    digest = hashlib.sha256(f"{numba.__version__}".encode())
+    processor = numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
+    features = numba.config.CPU_FEATURES or llvmlite.binding.get_host_cpu_features().flatten()
+    place = (numba.__version__, sys.implementation.cache_tag, processor, features, str(package))
+    digest = hashlib.sha256(repr(place).encode())
     for folder in ("core", "samplers"):
         for source in sorted(package.glob(f"{folder}/**/*.py")):
             digest.update(source.relative_to(package).as_posix().encode())
@@ -34,7 +49,7 @@ def _digest() -> str:
 def _root() -> Path:
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     folder = Path(base) if base else Path.home() / ".cache"
-    return folder.absolute() / "hamiltree"  # a program may change its folder later
+    return folder.absolute()  # a program may change its folder later
 
 
 def _can_write(folder: Path) -> bool:
@@ -45,9 +60,26 @@ def _can_write(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-CACHE = _root() / _digest()
+_NAME = Path("hamiltree", _digest())
+
+
+def _find_root() -> Path:
+    """The folder of the user, or one that this process removes when it ends."""
+    root = _root()
+    if _can_write(root / _NAME):
+        return root
+    with suppress(OSError):
+        temporary = Path(tempfile.mkdtemp(prefix="hamiltree-"))
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        return temporary
+    return root
+
+
+ROOT = _find_root()
+"""``NUMBA_CACHE_DIR`` of a process that is to use the same folder."""
+CACHE = ROOT / _NAME
 CAN_KEEP = _can_write(CACHE)
-"""Otherwise nothing is kept, and each process compiles what it needs."""
+"""Otherwise there is not even a temporary folder, and each process compiles what it needs."""
 
 
 @contextmanager

@@ -4,8 +4,7 @@ A unit is a kernel with the types of its arguments. Which units a sampler needs,
 first time on a machine they are compiled and kept (``cache``), later they are loaded. Two other
 processes compile them: they are started with the interpreter that runs us, work on the list from
 both ends, have a time limit, and what they leave undone is done here. The process that asks loads
-them, as all later ones do: code that was compiled in the process itself gives draws that differ in
-their last digits, and a seed is to give the same draws always.
+them, as all later ones do: ``cache`` says why.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from typing import Any
 
 from numba import types
 
-from .cache import CACHE, CAN_KEEP, remove_old_folders
+from .cache import CACHE, CAN_KEEP, ROOT, remove_old_folders
 from .records import as_type
 
 TIME_LIMIT = 600.0
@@ -134,7 +133,11 @@ def _start_helper(units: Sequence[Unit], claims: str) -> subprocess.Popen[str] |
         return None
     return subprocess.Popen(
         [sys.executable, "-m", __name__, claims, *(found.name for found in units)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "NUMBA_CACHE_DIR": str(ROOT),
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ..backend.jit import kernel
 from ..sampling import tempered
-from ..tree.nodes import n_leaves
+from ..tree.nodes import ONE, ZERO, n_leaves
 from ..tree.routing import dot, fill, scale_into, total_of
 from .collapsed import width_of_sums
 from .data import ADJOINT, EXPECTED, INFORMATION, REACHED
@@ -53,7 +53,7 @@ def mix_others(data, kept, p, others, before, were):
         n, label, first = data.block[b + 1] - data.block[b], data.block_class[b], b * kept.n_places
         to = first + OTHERS
         fill(rows, to, 0.0, n)
-        add_shares(rows, to, p, label, 0, vectors, first, 1, 1 + before, n)
+        add_shares(rows, to, p, label, ZERO, vectors, first, ONE, 1 + before, n)
         add_shares(rows, to, p, label, before + were, vectors, first, 1 + before, 1 + others, n)
 
 
@@ -68,7 +68,7 @@ def mix_changed(data, kept, p, b, leaf, at, count):
     n, first = data.block[b + 1] - start, b * kept.n_places
     to = first + MIXTURE
     scale_into(rows, to, 1.0, first + OTHERS, n)
-    add_shares(rows, to, p, data.block_class[b], 0, leaf, first, at, at + count, n)
+    add_shares(rows, to, p, data.block_class[b], ZERO, leaf, first, at, at + count, n)
     for r in range(real, n):
         rows[to, r] = 1.0
     if data.root.shape[1] > 0:
@@ -103,7 +103,7 @@ def pass_over_changed(model, work, leaf, at, count, what):
             for k in range(count):
                 spread = spread_of(p[k, label], p.shape[1])
                 multiply_scaled(work.rows, ADJOINT + k, spread, rows, first + leaf[at + k], to, n)
-            add_products(work.rows, ADJOINT, count, sums, 0, n)
+            add_products(work.rows, ADJOINT, count, sums, ZERO, n)
 
 
 @kernel
@@ -145,7 +145,7 @@ def propose_changed(model, tree, new, work, node, rng):
     before, changed = begin_change(model.data, model.h, tree, new, kept, node)
     were, others = (tree.size[node] + 1) // 2, n_leaves(new) - changed
     mix_others(model.data, kept, old_p, others, before, were)
-    fit_changed(model, work, kept.old, 0, were)
+    fit_changed(model, work, kept.old, ZERO, were)
     was = old_p[before : before + were]
     weight = log_prior_of_probabilities(leaves, was, were)
     weight -= log_fitted(leaves, were, was)

@@ -8,6 +8,7 @@ m leaves of L changed that takes m L products of columns instead of L L / 2.
 from __future__ import annotations
 
 from ..backend.jit import kernel
+from ..tree.nodes import ZERO
 from ..tree.routing import dot, dot_two_by_three
 from .collapsed import width_of_sums
 from .kept_routing import Y, list_leaves_of_change
@@ -100,9 +101,9 @@ def keep_sums(data, tree, work):
     leaves = (tree.n_nodes[0] + 1) // 2
     for i in range(tree.n_nodes[0]):
         kept.new_place[i] = kept.place[i]
-    list_leaves_of_change(tree, tree, kept, 0)
+    list_leaves_of_change(tree, tree, kept, ZERO)
     products_of_change(data, kept, leaves, leaves)
-    put_sums_of_change(kept, work, leaves, 0, leaves, leaves)
+    put_sums_of_change(kept, work, leaves, ZERO, leaves, leaves)
     take_sums(work, leaves)
     squares = 0.0
     for b in range(data.block_class.shape[0]):

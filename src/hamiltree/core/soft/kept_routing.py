@@ -16,7 +16,7 @@ import numpy as np
 
 from ..backend.jit import kernel
 from ..backend.records import Float1, Float2, Int1, Record
-from ..tree.nodes import n_leaves
+from ..tree.nodes import ZERO, n_leaves
 from ..tree.routing import aligned_zeros, fill_from, reach_root, split_node
 
 FEWEST_LEAVES = 8
@@ -110,7 +110,7 @@ def keep_routing(data, h, tree, kept):
         reach_root(data, kept.rows, first + kept.place[0], start, data.block_rows[b], n)
         if data.y.shape[1] > 0:
             fill_from(kept.rows, first + Y, data.y, 0, start, n)
-    route_below(data, h, tree, kept, kept.place, 0)
+    route_below(data, h, tree, kept, kept.place, ZERO)
 
 
 @kernel

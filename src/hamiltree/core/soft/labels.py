@@ -15,6 +15,7 @@ import numpy as np
 
 from ..backend.jit import inlined, kernel, never_inline, pointer_kernel, row_kernel
 from ..backend.units import unit
+from ..tree.nodes import ONE
 from ..tree.routing import (
     add_four,
     add_scaled,
@@ -184,7 +185,7 @@ def mix_leaves(work, n_leaf, label, reach, target, real, n):
     """p(y_i) of the rows of a block; 1 of its padding."""
     rows, leaf, p = work.rows, work.leaf, work.table
     scale_into(rows, target, p[0, label], reach + leaf[0], n)
-    add_shares(rows, target, p, label, 1, leaf, reach, 1, n_leaf, n)
+    add_shares(rows, target, p, label, ONE, leaf, reach, ONE, n_leaf, n)
     for r in range(real, n):
         rows[target, r] = 1.0
 
