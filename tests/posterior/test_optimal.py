@@ -54,6 +54,7 @@ def test_the_librarys_log_posterior_is_the_formulas(rng):
     assert optimal.leaves_of(nested) == tree.n_leaves > 2
 
 
+@pytest.mark.long  # the default run needs no file that is not here
 @pytest.mark.parametrize("case", optimal.TEST_CASES)
 def test_maptrees_own_cases(case):
     """The least negative log joint, which MAPTree proves; its files are not a part of this."""
