@@ -19,7 +19,8 @@ from . import (
     scan,
     smc,
     soft,
-    tables,
+    special,
+    weights,
 )
 
 MUTANTS = [
@@ -35,5 +36,6 @@ MUTANTS = [
     *hard.MUTANTS,
     *smc.MUTANTS,
     *ladder.MUTANTS,
-    *tables.MUTANTS,
+    *weights.MUTANTS,
+    *special.MUTANTS,
 ]
