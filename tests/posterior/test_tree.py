@@ -10,7 +10,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from hamiltree.inputs.columns import Column
 from hamiltree.plots import plot_leaves
+from hamiltree.posterior.tree_text import softness
 
 from ..support.fake_draws import fake_posterior, fake_rows
 
@@ -68,14 +70,60 @@ def test_text_of_a_known_tree(seed):
     )
     assert tree.to_text().split("\n") == [
         "width <= 0.500  (h = 0.02)",
-        "  yes: ash 0.95 (0.81 to 1.00), beech 0.05; 9 rows",
+        "  yes: ash 0.95 (0.81 to 1.00), beech 0.05; 9 rows assigned",
         "  no:  mass (kg) <= 850",
-        "    yes: beech 0.90 (0.64 to 1.00), ash 0.10; 4 rows",
-        "    no:  beech 0.50 (0.17 to 0.83), ash 0.50; 4 rows",
+        "    yes: beech 0.90 (0.64 to 1.00), ash 0.10; 4 rows assigned",
+        "    no:  beech 0.50 (0.17 to 0.83), ash 0.50; 4 rows assigned",
         "(h: a row goes to no with probability 1 / (1 + exp(-(x - threshold) / h)))",
+        "(rows assigned: not exactly those that satisfy the rules; near a soft threshold they "
+        "go both ways)",
     ]
     assert (tree.n_leaves, tree.depth) == (3, 2)
     assert repr(tree).startswith("<Tree with 3 leaves, depth 2>")
+
+
+@pytest.mark.parametrize(
+    ("threshold", "h", "expected"),
+    [
+        (3.4, 0.05, []),  # 3 goes to yes and 4 to no with more than 0.99
+        (3.1, 0.05, ["at 3: 88% yes"]),
+        (3.5, 0.2, ["at 3: 92% yes", "at 4: 8% yes"]),
+        (3.5, 1.0, ["h = 1"]),  # too many values are near
+        (3.4, 0.0, []),
+    ],
+)
+@pytest.mark.parametrize("ordered", [False, True], ids=["whole", "ordered"])
+def test_what_a_soft_split_does_with_the_values_near_it(threshold, h, expected, ordered, seed):
+    tree, _ = one_tree(seed, 2, n_classes=2)
+    order = tuple("abcdef") if ordered else ()
+    about = (Column(whole=not ordered, order=order), *[Column()] * 4)
+    scale = dataclasses.replace(
+        tree.preprocessing, minimum=np.zeros(4), span=np.full(4, 5.0), columns=about
+    )
+    tree = dataclasses.replace(
+        tree,
+        feature=np.array([0], np.int32),
+        threshold=np.array([threshold / 5]),
+        h=np.full(4, h / 5),
+        preprocessing=scale,
+        training=None,
+    )
+    names = {f"at {k}": f"at {label}" for k, label in enumerate(order)}
+    wanted = [":".join([names.get(text[:4], text[:4]), text[5:]]) if text[:2] == "at" else text
+              for text in expected]  # fmt: skip
+    split = tree.to_dict()
+    assert softness(scale, split) == wanted
+    for mark, x in zip((m for m in wanted if m[:2] == "at"), (3.0, 4.0), strict=False):
+        rows = np.full((1, 5), x)
+        assert f"{tree.reach(rows)[0, 0]:.0%} yes" in mark
+    text = tree.to_text()
+    assert text.count("rows assigned") == (3 if expected else 0)
+    assert all(mark in text for mark in wanted)
+    assert all(mark in tree._repr_html_() for mark in wanted)
+    assert all(mark in tree.to_graphviz() for mark in wanted)
+    drawn = "\n".join(found.get_text() for found in tree.plot().texts)
+    assert all(mark in drawn for mark in wanted)
+    assert ("rows assigned" in drawn) == bool(expected)
 
 
 def test_oblique_rules_show_the_weights_that_matter(seed):
@@ -132,7 +180,7 @@ def test_marks_of_certainty_and_rows(seed):
     tree = post.best_tree()
     text = tree.to_text()
     assert text.count("% of trees") == 4  # of three splits, and what it means
-    assert text.count(" rows") == 4
+    assert text.count(" rows assigned") == 4
     assert text.split("\n")[-1] == "(% of trees: share of the sampled trees that have such a split)"
     nested = tree.to_dict()
     assert nested["certainty"] == tree.certainty[0] >= 0.1
@@ -158,8 +206,8 @@ def test_a_tree_for_graphviz(seed):
     lines = tree.to_graphviz().split("\n")
     assert lines[0] == "digraph tree {"
     assert lines[-1] == "}"
-    assert '  n0 [label="say \\"no\\" <= 0.500"];' in lines
-    assert '  n2 [label="a \\\\ b <= 2.00"];' in lines
+    assert '  n0 [label="say \\"no\\" <= 0.500\\nh = 0.1"];' in lines
+    assert '  n2 [label="a \\\\ b <= 2.00\\nh = 0.5"];' in lines
     assert [line for line in lines if "->" in line] == [
         "  n0 -> n1 [label=yes];",
         "  n2 -> n3 [label=yes];",

@@ -10,6 +10,7 @@ import pytest
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.posterior import Posterior
+from hamiltree.posterior.tree_text import soft_marks, softness
 from hamiltree.report import effects, write_report
 from hamiltree.report.contents import DRAWS, included
 
@@ -45,6 +46,39 @@ def test_an_empty_field_is_a_missing_cell_of_python(cells, opened, model):
     mean = drawn.predict_mean(post.preprocessing.rows(row))[0]
     assert shown_probability(opened, "died") == in_percent(mean[0])
     assert shown_probability(opened, "survived") == in_percent(mean[1])
+
+
+def test_soft_splits_read_as_in_python(opened, model):
+    """Shares of whole numbers and of ordered categories near a threshold, of many trees."""
+    post = model.posterior_
+    scale = post.preprocessing
+    found = {"at": 0, "within": 0, "none": 0}
+    for t, draw in enumerate(included(post, DRAWS)):
+        tree = post.tree(*divmod(int(draw), post.n_draws))
+        nodes = opened.evaluate(
+            "t => window.hamiltree.nodes(t).map(n => ({assigned: n.assigned, "
+            "soft: n.leaf ? null : window.hamiltree.softMarks(n)}))",
+            t,
+        )
+        walk = [tree.to_dict()]
+        for number, shown in enumerate(nodes):
+            node = walk.pop()
+            assert shown["assigned"] == (number > 0 and bool(soft_marks(scale, tree.to_dict())))
+            if shown["soft"] is None:
+                continue
+            walk += [node["no"], node["yes"]]
+            wanted = softness(scale, node)
+            for (label, value), mark in zip(shown["soft"], wanted, strict=True):
+                if mark.startswith("h = "):
+                    assert label == "soft within"
+                    found["within"] += 1
+                    continue
+                name, share = mark.rsplit(": ", 1)
+                assert label.replace("\u00a0years", "") == name
+                assert value.replace("\u00a0", "") == share
+                found["at"] += 1
+            found["none"] += not wanted
+    assert min(found.values()) > 0, found
 
 
 def test_sliders_and_fields_go_together(opened):

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from ..posterior import posterior_of
 from ..posterior.tree import Tree
-from ..posterior.tree_text import how_common, mean_text, rule_text
+from ..posterior.tree_text import how_common, mean_text, rows_text, rule_text, soft_marks, softness
 from .style import INK, MUTED, colour, readable_on, towards_white
 
 FONT = 9.0
@@ -36,6 +36,16 @@ class Box(NamedTuple):
     """Of a split, where it is known."""
 
 
+class Look(NamedTuple):
+    """What the boxes of all leaves share."""
+
+    low: float
+    """Of the leaf means."""
+    high: float
+    assigned: bool
+    """As for ``rows_text``."""
+
+
 def plot_tree(tree: Tree | Any, ax: Axes | None = None) -> Axes:
     """Draw a tree, or the best tree of a fitted model or posterior.
 
@@ -43,7 +53,8 @@ def plot_tree(tree: Tree | Any, ax: Axes | None = None) -> Axes:
 
     A split's box has its certainty (see ``Tree.certainty``), and its edge is the heavier the
     surer the split is, dashed below one half. A leaf has the likeliest class or the mean, its
-    90 % credible interval and the number of training rows.
+    90 % credible interval and the number of training rows. A soft split says what it does with
+    rows near its threshold, as in ``Tree.to_text``.
 
     Examples
     --------
@@ -53,7 +64,9 @@ def plot_tree(tree: Tree | Any, ax: Axes | None = None) -> Axes:
     if not isinstance(tree, Tree):
         tree = posterior_of(tree).best_tree()
     boxes: list[Box] = []
-    _place(tree, tree.to_dict(), 0, boxes, _mean_range(tree))
+    root = tree.to_dict()
+    look = Look(*_mean_range(tree), assigned=bool(soft_marks(tree.preprocessing, root)))
+    _place(tree, root, 0, boxes, look)
     n_leaves, n_levels = tree.n_leaves, tree.depth + 1
     letters = max(len(line) for box in boxes for line in box.text.split("\n")) + 2
     lines = max(box.text.count("\n") + 1 for box in boxes) + 1
@@ -101,15 +114,13 @@ def _edge(box: Box) -> dict[str, Any]:
     return {"edgecolor": INK, "linewidth": 0.5 + 1.2 * box.certainty, "linestyle": style}
 
 
-def _place(
-    tree: Tree, node: dict[str, Any], level: int, boxes: list[Box], means: tuple[float, float]
-) -> int:
+def _place(tree: Tree, node: dict[str, Any], level: int, boxes: list[Box], look: Look) -> int:
     """Add a node and all below it; returns its place in the list."""
     if "threshold" not in node:
         x = float(sum(not box.children for box in boxes))
-        boxes.append(Box(x, level, *_leaf_look(tree, node, means), (), None))
+        boxes.append(Box(x, level, *_leaf_look(tree, node, look), (), None))
         return len(boxes) - 1
-    children = tuple(_place(tree, node[side], level + 1, boxes, means) for side in ("yes", "no"))
+    children = tuple(_place(tree, node[side], level + 1, boxes, look) for side in ("yes", "no"))
     x = sum(boxes[child].x for child in children) / 2
     rule = _rule_text(tree, node)
     boxes.append(Box(x, level, rule, "white", children, node["certainty"]))
@@ -127,28 +138,26 @@ def _rule_text(tree: Tree, node: dict[str, Any]) -> str:
     else:
         lines = textwrap.wrap(left, WRAP)[:3]
     lines.append(f"\N{LESS-THAN OR EQUAL TO} {right}")
-    return "\n".join([*lines, *how_common(tree, node)])
+    return "\n".join([*lines, *softness(tree.preprocessing, node), *how_common(tree, node)])
 
 
-def _leaf_look(tree: Tree, leaf: dict[str, Any], means: tuple[float, float]) -> tuple[str, Any]:
+def _leaf_look(tree: Tree, leaf: dict[str, Any], look: Look) -> tuple[str, Any]:
     """Text and colour: the likeliest class, paler the less probable; means from pale to full."""
     if "mean" in leaf:
-        low, high = means
+        low, high = look.low, look.high
         share = (leaf["mean"] - low) / (high - low) if high > low else 0.5
         text = mean_text(tree.preprocessing, leaf).replace(" (", "\n(").replace(", ", "\n")
-        return _with_rows(text, leaf), towards_white(colour(0), 0.1 + 0.8 * share)
+        text = "\n".join([text, *rows_text(leaf, assigned=look.assigned)])
+        return text, towards_white(colour(0), 0.1 + 0.8 * share)
     probabilities = leaf["probabilities"]
     best = max(range(len(probabilities)), key=probabilities.__getitem__)
     chance = 1 / len(probabilities)
     shade = (probabilities[best] - chance) / (1 - chance) if chance < 1 else 1.0
     name = textwrap.shorten(str(leaf["classes"][best]), WRAP, placeholder="...")
     low, high = leaf["interval"][best]
-    text = f"{name} {probabilities[best]:.2f}\n({low:.2f} to {high:.2f})"
-    return _with_rows(text, leaf), towards_white(colour(best), 0.15 + 0.6 * max(shade, 0.0))
-
-
-def _with_rows(text: str, leaf: dict[str, Any]) -> str:
-    return text if leaf["rows"] is None else f"{text}\n{leaf['rows']:.0f} rows"
+    lines = [f"{name} {probabilities[best]:.2f}", f"({low:.2f} to {high:.2f})"]
+    text = "\n".join([*lines, *rows_text(leaf, assigned=look.assigned)])
+    return text, towards_white(colour(best), 0.15 + 0.6 * max(shade, 0.0))
 
 
 def _mean_range(tree: Tree) -> tuple[float, float]:

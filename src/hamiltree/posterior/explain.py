@@ -13,7 +13,7 @@ from .explanation import Cell, Change, Effect, Explanation, Step
 from .shapley import shapley_values
 from .svg import tree_svg
 from .tree import COVERAGE, Tree
-from .tree_text import leaf_text, rule_text
+from .tree_text import leaf_text, rule_text, soft_marks
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -108,6 +108,7 @@ def _path(tree: Tree, rows: FloatArray) -> tuple[tuple[Step, ...], str, tuple[in
     """Steps along the likelier side of each split, the leaf in words, and the nodes in preorder."""
     scale = tree.preprocessing
     content: dict[str, Any] = tree.to_dict()
+    assigned = bool(soft_marks(scale, content))
     node, steps, nodes = 0, [], [0]
     while "threshold" in content:
         value: Cell
@@ -131,7 +132,7 @@ def _path(tree: Tree, rows: FloatArray) -> tuple[tuple[Step, ...], str, tuple[in
         node = node + 1 if holds else node + 1 + int(tree.size[node + 1])
         nodes.append(node)
         content = content["yes" if holds else "no"]
-    return tuple(steps), f"leaf: {leaf_text(scale, content)}", tuple(nodes)
+    return tuple(steps), f"leaf: {leaf_text(scale, content, assigned=assigned)}", tuple(nodes)
 
 
 def _cell(scale: Preprocessing, place: int, rows: FloatArray) -> Cell:

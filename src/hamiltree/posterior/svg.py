@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .describe import percent
-from .tree_text import mean_text, rule_text
+from .tree_text import mean_text, rows_text, rule_text, soft_marks, softness
 
 if TYPE_CHECKING:
     from .tree import Tree
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6fb0", "#b3a300")
 """Of classes, as in the plots."""
 MARK = "#d55e00"
-WIDTH, HEIGHT = 124, 58
-"""Of a box, in pixels."""
-ACROSS, DOWN = 134, 96
-"""From one box to the next."""
+WIDTH, LINE = 124, 15
+"""Of a box, and from one of its lines to the next, in pixels."""
+ACROSS, DOWN = 134, 38
+"""From one box to the next, and between two levels."""
 LETTERS = 19
 """Per line of a box."""
 MOST_LEAVES = 24
@@ -44,12 +44,14 @@ def tree_svg(tree: Tree, marked: Collection[int] = ()) -> str:
     if tree.n_leaves > MOST_LEAVES:
         return ""
     boxes = _boxes(tree)
-    width, height = tree.n_leaves * ACROSS + 4, tree.depth * DOWN + HEIGHT + 6
+    tall = LINE * max(len(box.lines) for box in boxes) + 13
+    width, height = tree.n_leaves * ACROSS + 4, tree.depth * (tall + DOWN) + tall + 6
     parts = []
     for number, box in enumerate(boxes):
         for side, child in zip(("yes", "no"), box.children, strict=False):
-            parts.append(_edge(box, boxes[child], side, number in marked and child in marked))
-    parts += [_drawn(box, number in marked) for number, box in enumerate(boxes)]
+            heavy = number in marked and child in marked
+            parts.append(_edge(box, boxes[child], side, tall, heavy))
+    parts += [_drawn(box, tall, number in marked) for number, box in enumerate(boxes)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'style="max-width:100%;width:{width}px;height:auto;font:11px system-ui,sans-serif" '
@@ -63,13 +65,15 @@ def _boxes(tree: Tree) -> list[_Box]:
     boxes: list[_Box] = []
     means = tree.preprocessing.y_to_user(tree.leaf[:, 0])
     ends = (float(means.min()), float(means.max()))
+    root = tree.to_dict()
+    assigned = bool(soft_marks(tree.preprocessing, root))
     n_leaves = 0
 
     def place(node: dict[str, Any], level: int) -> int:
         nonlocal n_leaves
         number = len(boxes)
         if "threshold" not in node:
-            fill, strength, lines = _leaf(tree, node, ends)
+            fill, strength, lines = _leaf(tree, node, ends, assigned)
             x = (n_leaves + 0.5) * ACROSS + 2
             n_leaves += 1
             boxes.append(_Box(x, level, lines, fill, strength, ()))
@@ -77,6 +81,7 @@ def _boxes(tree: Tree) -> list[_Box]:
         text = rule_text(tree.preprocessing, node)
         left, less, right = text.rpartition(" <= ")
         lines = [_cut(left), f"\N{LESS-THAN OR EQUAL TO} {right}"] if less else [_cut(text)]
+        lines += [_cut(mark) for mark in softness(tree.preprocessing, node)]
         if node["certainty"] is not None:
             lines.append(f"{percent(node['certainty'])} of trees")
         boxes.append(_Box(0.0, level, lines, "none", 0.0, ()))
@@ -85,15 +90,15 @@ def _boxes(tree: Tree) -> list[_Box]:
         boxes[number].x = sum(boxes[child].x for child in children) / 2
         return number
 
-    place(tree.to_dict(), 0)
+    place(root, 0)
     return boxes
 
 
 def _leaf(
-    tree: Tree, leaf: dict[str, Any], ends: tuple[float, float]
+    tree: Tree, leaf: dict[str, Any], ends: tuple[float, float], assigned: bool
 ) -> tuple[str, float, list[str]]:
     """Colour, its strength, and the lines of a leaf."""
-    rows = [] if leaf["rows"] is None else [f"{leaf['rows']:.0f} rows"]
+    rows = rows_text(leaf, assigned=assigned)
     if "mean" in leaf:
         low, high = ends
         share = (leaf["mean"] - low) / (high - low) if high > low else 0.5
@@ -122,8 +127,8 @@ def _cut(text: str) -> str:
     return text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
-def _edge(box: _Box, below: _Box, side: str, marked: bool) -> str:
-    top, bottom = box.level * DOWN + HEIGHT + 2, below.level * DOWN + 2
+def _edge(box: _Box, below: _Box, side: str, tall: int, marked: bool) -> str:
+    top, bottom = box.level * (tall + DOWN) + tall + 2, below.level * (tall + DOWN) + 2
     colour, width = (MARK, 3) if marked else ("#8a8a8a", 1.2)
     x, y = (box.x + below.x) / 2, (top + bottom) / 2 + 4
     return (
@@ -133,8 +138,8 @@ def _edge(box: _Box, below: _Box, side: str, marked: bool) -> str:
     )
 
 
-def _drawn(box: _Box, marked: bool) -> str:
-    left, top = box.x - WIDTH / 2, box.level * DOWN + 2
+def _drawn(box: _Box, tall: int, marked: bool) -> str:
+    left, top = box.x - WIDTH / 2, box.level * (tall + DOWN) + 2
     stroke, width = (MARK, 2.5) if marked else ("#8a8a8a", 1)
     radius = 12 if not box.children else 3
     fill = (
@@ -142,14 +147,14 @@ def _drawn(box: _Box, marked: bool) -> str:
         if box.fill != "none"
         else 'fill="none"'
     )
-    first = top + HEIGHT / 2 + 4 - 15 * (len(box.lines) - 1) / 2
+    first = top + tall / 2 + 4 - LINE * (len(box.lines) - 1) / 2
     texts = "".join(
-        f'<text x="{box.x:.1f}" y="{first + 15 * k:.1f}"'
+        f'<text x="{box.x:.1f}" y="{first + LINE * k:.1f}"'
         f"{' font-weight=' + chr(34) + '600' + chr(34) if k == 0 else ''}>"
         f"{escape(line)}</text>"
         for k, line in enumerate(box.lines)
     )
     return (
-        f'<rect x="{left:.1f}" y="{top}" width="{WIDTH}" height="{HEIGHT}" rx="{radius}" {fill} '
+        f'<rect x="{left:.1f}" y="{top}" width="{WIDTH}" height="{tall}" rx="{radius}" {fill} '
         f'stroke="{stroke}" stroke-width="{width}"/>{texts}'
     )

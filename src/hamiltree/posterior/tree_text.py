@@ -13,27 +13,31 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 """Weights of an oblique rule, and classes of a leaf, that are written out."""
+FEW = 2
+"""Values of a column near a soft threshold that are named; where there are more, h is."""
+CLEAR = 0.99
+"""Share of the rows with a value that a soft split must send to one side for it to seem hard."""
 
 
 def tree_text(tree: Tree) -> str:
     """Rules as indented lines, with what the marks in them mean at the end."""
+    scale, root = tree.preprocessing, tree.to_dict()
     lines: list[str] = []
-    words = branch_words(tree.preprocessing)
+    words, marks = branch_words(scale), soft_marks(scale, root)
 
     def add(node: dict[str, Any], depth: int, side: str) -> None:
         start = "  " * depth + side
         if "threshold" not in node:
-            lines.append(start + leaf_text(tree.preprocessing, node))
+            lines.append(start + leaf_text(scale, node, assigned=bool(marks)))
             return
-        lines.append(start + rule_text(tree.preprocessing, node) + _marks(tree, node))
+        shown = ", ".join([*softness(scale, node), *how_common(tree, node)])
+        rule = rule_text(scale, node)
+        lines.append(f"{start}{rule}  ({shown})" if shown else start + rule)
         for side, word in zip(("yes", "no"), words, strict=True):
             add(node[side], depth + 1, f"{word}: ".ljust(len(words[0]) + 2))
 
-    add(tree.to_dict(), 0, "")
-    if tree.soft:
-        lines.append(
-            f"(h: a row goes to {words[1]} with probability 1 / (1 + exp(-(x - threshold) / h)))"
-        )
+    add(root, 0, "")
+    lines += _about_softness(marks, words, rows=root.get("n_rows") is not None)
     if tree.n_leaves > 1 and tree.certainty is not None:
         lines.append("(% of trees: share of the sampled trees that have such a split)")
     return "\n".join(lines)
@@ -77,11 +81,9 @@ def _levels_text(name: str, levels: list[str], others: list[str]) -> str:
     return f"{name} in {{{', '.join(levels)}}}"
 
 
-def leaf_text(scale: Preprocessing, leaf: dict[str, Any]) -> str:
-    """A leaf of ``to_dict`` in words, the likeliest classes first."""
-    rows = ""
-    if leaf["rows"] is not None:
-        rows = f"; {leaf['rows']:.1f}".removesuffix(".0") + " rows"
+def leaf_text(scale: Preprocessing, leaf: dict[str, Any], *, assigned: bool) -> str:
+    """A leaf of ``to_dict`` in words, the likeliest classes first; see ``rows_text``."""
+    rows = "".join(f"; {text}" for text in rows_text(leaf, assigned=assigned, digits=1))
     if "mean" in leaf:
         return f"mean {mean_text(scale, leaf)}{rows}"
     order = np.argsort(leaf["probabilities"])[::-1]
@@ -118,11 +120,69 @@ def how_common(tree: Tree, split: dict[str, Any]) -> list[str]:
     return marks
 
 
-def _marks(tree: Tree, split: dict[str, Any]) -> str:
-    """Softness of a split, and how common it is."""
-    marks = [f"h = {split['h']:.2g}"] if split["h"] > 0 else []
-    marks += how_common(tree, split)
-    return f"  ({', '.join(marks)})" if marks else ""
+def rows_text(leaf: dict[str, Any], *, assigned: bool, digits: int = 0) -> list[str]:
+    """Training rows of a leaf, where known; ``assigned`` to it if the tree has ``soft_marks``."""
+    if leaf["rows"] is None:
+        return []
+    number = f"{leaf['rows']:.{digits}f}".removesuffix(".0")
+    return [f"{number} rows assigned" if assigned else f"{number} rows"]
+
+
+def soft_marks(scale: Preprocessing, node: dict[str, Any]) -> list[str]:
+    """``softness`` of all splits from a node on."""
+    if "threshold" not in node:
+        return []
+    below = [mark for side in ("yes", "no") for mark in soft_marks(scale, node[side])]
+    return softness(scale, node) + below
+
+
+def softness(scale: Preprocessing, split: dict[str, Any]) -> list[str]:
+    """What a soft split does with rows near its threshold; empty where no value is near.
+
+    For whole numbers and ordered categories, the share of the rows with the value that go to yes,
+    as long as few values are near; otherwise h.
+    """
+    h, threshold = split["h"], split["threshold"]
+    if h <= 0:
+        return []
+    whole = [f"h = {h:.2g}"]
+    if "weights" in split:
+        return whole
+    column = scale.column(int(np.searchsorted(scale.used, split["column"])))
+    if not (column.whole or column.order):
+        return whole
+    reach = h * np.log(CLEAR / (1 - CLEAR))
+    near = np.arange(np.ceil(threshold - reach), np.floor(threshold + reach) + 1)
+    if column.order:
+        near = near[(near >= 0) & (near < len(column.order))]
+    if len(near) > FEW:
+        return whole
+    names = [str(column.order[int(x)]) if column.order else f"{x:.0f}" for x in near]
+    shares = 1 / (1 + np.exp((near - threshold) / h))
+    yes = branch_words(scale)[0]
+    return [f"at {name}: {share:.0%} {yes}" for name, share in zip(names, shares, strict=True)]
+
+
+def _about_softness(marks: list[str], words: tuple[str, str], *, rows: bool) -> list[str]:
+    """What the marks of soft splits mean, and the rows of leaves."""
+    lines = []
+    if any(mark.startswith("h = ") for mark in marks):
+        lines.append(
+            f"(h: a row goes to {words[1]} with probability 1 / (1 + exp(-(x - threshold) / h)))"
+        )
+    shares = [mark for mark in marks if mark.startswith("at ")]
+    if shares:
+        value, share = shares[0].removeprefix("at ").rsplit(": ", 1)
+        lines.append(
+            f"({shares[0]}: of the rows with the value {value}, the split sends "
+            f"{share.removesuffix(' ' + words[0])} to {words[0]})"
+        )
+    if marks and rows:
+        lines.append(
+            "(rows assigned: not exactly those that satisfy the rules; near a soft threshold they "
+            "go both ways)"
+        )
+    return lines
 
 
 def _weighted_sum(scale: Preprocessing, split: dict[str, Any]) -> str:

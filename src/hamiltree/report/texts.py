@@ -103,7 +103,13 @@ def _trees_note(posterior: Posterior, classification: bool) -> str:
     if posterior.training is not None:
         note += " The bar under a question shows how many of all sampled trees have such a split."
     bar = "the shares of its classes" if classification else "its mean, with an interval"
-    return f"{note} The bar under a leaf shows {bar}. Lines are thicker where more rows go."
+    note += f" The bar under a leaf shows {bar}. Lines are thicker where more rows go."
+    if posterior.draws.h.any() and posterior.training is not None:
+        note += (
+            " The rows assigned to a leaf are not exactly those that satisfy its rules: near a "
+            "soft threshold they go both ways."
+        )
+    return note
 
 
 def _prediction_note(shown: int, total: int, classification: bool) -> str:

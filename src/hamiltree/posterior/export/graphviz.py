@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..tree_text import branch_words, how_common, leaf_text, rule_text
+from ..tree_text import branch_words, how_common, leaf_text, rule_text, soft_marks, softness
 
 if TYPE_CHECKING:
     from ..tree import Tree
@@ -17,22 +17,25 @@ def tree_dot(tree: Tree) -> str:
         '  node [shape=box, fontname="Helvetica", fontsize=11];',
         '  edge [fontname="Helvetica", fontsize=10];',
     ]
+    root = tree.to_dict()
+    assigned = bool(soft_marks(tree.preprocessing, root))
     names = iter(range(2 * tree.n_leaves))
     words = branch_words(tree.preprocessing)
 
     def add(node: dict[str, Any]) -> int:
         name = next(names)
         if "threshold" not in node:
-            text = leaf_text(tree.preprocessing, node).replace("; ", "\n")
+            text = leaf_text(tree.preprocessing, node, assigned=assigned).replace("; ", "\n")
             lines.append(f"  n{name} [label={_quoted(text)}, style=rounded];")
             return name
-        text = "\n".join([rule_text(tree.preprocessing, node), *how_common(tree, node)])
+        rule, soft = rule_text(tree.preprocessing, node), softness(tree.preprocessing, node)
+        text = "\n".join([rule, *soft, *how_common(tree, node)])
         lines.append(f"  n{name} [label={_quoted(text)}];")
         for side, word in zip(("yes", "no"), words, strict=True):
             lines.append(f"  n{name} -> n{add(node[side])} [label={word}];")
         return name
 
-    add(tree.to_dict())
+    add(root)
     return "\n".join([*lines, "}"])
 
 

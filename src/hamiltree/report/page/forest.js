@@ -164,6 +164,8 @@ function makeForest(data) {
       return node;
     }
     visit(0, null, "");
+    const assigned = all.some((node) => !node.leaf && softMarks(node).length > 0);
+    all.forEach((node) => { node.assigned = assigned && node.parent !== null; });
     return all;
   }
 

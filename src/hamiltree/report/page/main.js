@@ -61,7 +61,9 @@ function start() {
   const data = JSON.parse(byId("data").textContent);
   const forest = makeForest(data);
   // For whoever wants the numbers themselves: hamiltree.predict([one number per used column]).
-  window.hamiltree = { data, predict: forest.predict, reach: forest.reach, nodes: forest.nodes };
+  window.hamiltree = {
+    data, predict: forest.predict, reach: forest.reach, nodes: forest.nodes, softMarks,
+  };
   featuredTrees(data, forest);
   window.hamiltree.explain = predictionPanel(data, forest, data.featured).explain;
   if (data.features.length) {

@@ -106,8 +106,9 @@ function treeFigure(figure, data, options = {}) {
 
   function sentence(node) {
     const steps = pathTo(node);
-    const rows = Number.isFinite(node.rows) ? count(node.rows, "training row") : "These rows";
-    const where = steps.length ? ` with ${steps.join(", and ")}` : "";
+    const rows = Number.isFinite(node.rows) ? rowsText(node, "training row") : "These rows";
+    const by = node.assigned && Number.isFinite(node.rows) ? "by" : "with";
+    const where = steps.length ? ` ${by} ${steps.join(", and ")}` : "";
     if (!node.leaf) return `${rows}${where}; then: ${question(node).name} ${question(node).test}?`;
     return `${rows}${where}: ${leafSentence(node, data)}`;
   }

@@ -14,6 +14,8 @@ function boxOf(node, data, width, outline) {
     else if (node.terms) title = name.split(/(?<= \+) /).flatMap((term) => lines(term, 2, 600));
     else title = lines(name, 3, 600);
     if (!outline) detail = lines(test, 2);
+    notes.push(...softMarks(node)
+      .filter(([label]) => label.startsWith("at ")).map((pair) => pair.join(": ")));
     if (Number.isFinite(node.certainty)) notes.push(`${percent(node.certainty)} of trees`);
   } else {
     const best = data.classes ? ranked(node, data)[0] : null;
@@ -22,7 +24,9 @@ function boxOf(node, data, width, outline) {
     title = lines(`${side}${outline ? `${name} ${value}`.trim() : name || value}`, 2, 600);
     if (!outline && best) detail = [value];
   }
-  if (node.leaf && Number.isFinite(node.rows)) notes.push(count(Math.round(node.rows), "row"));
+  if (node.leaf && Number.isFinite(node.rows)) {
+    notes.push(rowsText({ ...node, rows: Math.round(node.rows) }, "row"));
+  }
   const height = (title.length + detail.length + notes.length) * NODE.line + 2 * NODE.padding + 8;
   return { title, detail, notes, height };
 }

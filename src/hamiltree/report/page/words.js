@@ -60,6 +60,33 @@ function statement(node, side) {
   return `${name} > ${test.slice(2)}`;
 }
 
+/** What a soft split does with rows near its threshold, as [label, value] pairs: for whole numbers and
+ * categories with an order the share of the rows with a value that go to yes, as in Python's texts. */
+function softMarks(node) {
+  const { column, h, threshold } = node;
+  if (!(h > 0)) return [];
+  const within = () => {
+    const width = roughly(3 * h, h * 100);
+    return [["soft within", `about ±${withUnit(width, column ? column.unit : "")}`]];
+  };
+  if (!column || !(column.whole || column.kind === "ordinal")) return within();
+  const near = [];
+  const reach = h * Math.log(99); // beyond, 99 % of the rows go to one side
+  for (let x = Math.ceil(threshold - reach); x <= threshold + reach && near.length < 3; x += 1) {
+    if (column.kind !== "ordinal" || column.categories[x] !== undefined) near.push(x);
+  }
+  if (near.length > 2) return within();
+  return near.map((x) => [
+    `at ${column.kind === "ordinal" ? column.categories[x] : withUnit(String(x), column.unit)}`,
+    `${percent(1 / (1 + Math.exp((x - threshold) / h)))} yes`,
+  ]);
+}
+
+/** A number of rows; those that soft splits assign are not exactly the ones that satisfy the rules. */
+function rowsText(node, noun) {
+  return count(node.rows, noun) + (node.assigned ? " assigned" : "");
+}
+
 /** Classes of a leaf with what goes with them, the likeliest first. */
 function ranked(node, data) {
   return node.probabilities
@@ -72,15 +99,12 @@ function ranked(node, data) {
 /** Lines about a node for the card that appears over it: [label, value] pairs. */
 function facts(node, data) {
   const lines = [];
-  if (Number.isFinite(node.rows)) lines.push(["training rows", count(node.rows, "row")]);
+  if (Number.isFinite(node.rows)) lines.push(["training rows", rowsText(node, "row")]);
   if (!node.leaf) {
     if (Number.isFinite(node.certainty)) {
       lines.push(["how common", `${percent(node.certainty)} of the sampled trees have such a split`]);
     }
-    if (node.h > 0) {
-      const width = roughly(3 * node.h, node.h * 100);
-      lines.push(["soft within", `about ±${withUnit(width, node.column ? node.column.unit : "")}`]);
-    }
+    lines.push(...softMarks(node));
   }
   if (node.leaf && data.classes) {
     for (const item of ranked(node, data).slice(0, 5)) {
