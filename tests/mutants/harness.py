@@ -208,7 +208,7 @@ def run_tests(tests: str, source: Path, cache: Path) -> Outcome:
     result = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    failed = re.search(r"^FAILED (\S+)(?: - (.*))?$", result.stdout, re.M)
+    failed = re.search(r"^FAILED (.+?)(?: - (.*))?$", result.stdout, re.M)
     # 1: tests failed. Anything else (nothing collected, a crash) is not a kill.
     if result.returncode == 1 and failed:
         return Outcome(False, failed[1], failed[2] or "")

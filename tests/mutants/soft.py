@@ -17,6 +17,24 @@ BACK_TO_GROW = "math.log(grow_probability(probs, model.prior, leaves - 1) / (lea
 
 MUTANTS = [
     Mutant(
+        "gradient: products with the leaves that four at a time leave over",
+        "core/soft/collapsed.py",
+        "adjoint_collapsed",
+        "range(whole, n_leaf)",
+        "range(n_leaf, n_leaf)",
+        GRADIENT,
+        1,
+        2,
+    ),
+    Mutant(
+        "gradient: a leaf of four takes another's products",
+        "core/soft/collapsed.py",
+        "add_four_to_four",
+        "factor * m[k + 2, j + 2]",
+        "factor * m[k + 2, j + 1]",
+        GRADIENT,
+    ),
+    Mutant(
         "grow: density of the drawn rule left out of q",
         JUMPS,
         "grow_at_random",

@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from ..backend.jit import kernel
+from ..backend.jit import kernel, never_inline, row_kernel
 from ..densities import LOG_2PI
-from ..tree.routing import dot, dot_two_by_three, multiply_shifted, scale_into
+from ..tree.routing import add_scaled, dot, dot_two_by_three, multiply_shifted, scale_into
 from .means import add_leaves
 
 # All sums over the rows are products of two vectors that have one value per row. On the right
@@ -240,14 +240,50 @@ def gradient_from_tangents(h, tree, work, n_leaf):
         d_threshold[0, i] = total * precision / h[tree.feature[i]]
 
 
+@row_kernel
+def add_four_to_four(rows, o0, o1, o2, o3, factor, m, k, j, a0, a1, a2, a3, n):
+    """Add to four vectors four others times a block of the matrix ``m``, times ``factor``.
+
+    Each load, and each store, then serves four products.
+    """
+    never_inline()
+    m00, m01 = factor * m[k, j], factor * m[k, j + 1]
+    m02, m03 = factor * m[k, j + 2], factor * m[k, j + 3]
+    m10, m11 = factor * m[k + 1, j], factor * m[k + 1, j + 1]
+    m12, m13 = factor * m[k + 1, j + 2], factor * m[k + 1, j + 3]
+    m20, m21 = factor * m[k + 2, j], factor * m[k + 2, j + 1]
+    m22, m23 = factor * m[k + 2, j + 2], factor * m[k + 2, j + 3]
+    m30, m31 = factor * m[k + 3, j], factor * m[k + 3, j + 1]
+    m32, m33 = factor * m[k + 3, j + 2], factor * m[k + 3, j + 3]
+    for r in range((n >> 3) << 3):
+        x0, x1, x2, x3 = rows[a0, r], rows[a1, r], rows[a2, r], rows[a3, r]
+        rows[o0, r] += m00 * x0 + m01 * x1 + m02 * x2 + m03 * x3
+        rows[o1, r] += m10 * x0 + m11 * x1 + m12 * x2 + m13 * x3
+        rows[o2, r] += m20 * x0 + m21 * x1 + m22 * x2 + m23 * x3
+        rows[o3, r] += m30 * x0 + m31 * x1 + m32 * x2 + m33 * x3
+
+
 @kernel
 def adjoint_collapsed(tree, work, n_leaf, y, adjoint, reach, n):
-    rows, leaf, mean = work.rows, work.leaf, work.mean
+    """precision (y_i m_k - (Phi M)_ik); of Phi M four columns at a time."""
+    rows, leaf, mean, moment = work.rows, work.leaf, work.mean, work.moment
     precision = 1.0 / (tree.sigma[0] * tree.sigma[0])
     for k in range(n_leaf):
+        scale_into(rows, adjoint + leaf[k], precision * mean[k], y, n)
+    whole = n_leaf // 4 * 4
+    for k in range(0, whole, 4):
+        o0, o1 = adjoint + leaf[k], adjoint + leaf[k + 1]
+        o2, o3 = adjoint + leaf[k + 2], adjoint + leaf[k + 3]
+        for j in range(0, whole, 4):
+            a0, a1 = reach + leaf[j], reach + leaf[j + 1]
+            a2, a3 = reach + leaf[j + 2], reach + leaf[j + 3]
+            add_four_to_four(rows, o0, o1, o2, o3, -precision, moment, k, j, a0, a1, a2, a3, n)
+        for j in range(whole, n_leaf):
+            for i in range(k, k + 4):
+                add_scaled(rows, adjoint + leaf[i], -precision * moment[i, j], reach + leaf[j], n)
+    for k in range(whole, n_leaf):
         out = adjoint + leaf[k]
-        scale_into(rows, out, precision * mean[k], y, n)
-        add_leaves(rows, out, -precision, work.moment[k], leaf, n_leaf, reach, n)
+        add_leaves(rows, out, -precision, moment[k], leaf, n_leaf, reach, n)
 
 
 @kernel
