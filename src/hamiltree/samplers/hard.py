@@ -68,7 +68,7 @@ class HardSampler:
     @property
     def kernels(self) -> list[Any]:
         """What a chain of it calls; see ``core.backend.units``."""
-        loop = [self.advance, draws_of_rows]
+        loop = [draws_of_rows, self.advance]
         if self.scanned is None:
             return loop
         return [propose_informed, *kernels_of_scans(self.scanned[0]), *loop]

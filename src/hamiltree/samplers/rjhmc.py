@@ -100,23 +100,27 @@ class RJHMC:
 
     @property
     def kernels(self) -> list[Any]:
-        """What a chain of it calls; see ``core.backend.units``."""
+        """What a chain of it calls; see ``core.backend.units``.
+
+        The longest at both ends, from which two processes compile them; the first of either have
+        little in common, and what comes second uses what these have compiled.
+        """
         prior_moves = self.configuration.method.moves == "prior"
         small = likelihood_of(family_of(self))
         large = bool(self.scan_data.code.size) or self.data.n_rows > BINNED_ROWS
         return [
-            nuts_on_tree,
-            *((parallel_likelihood, pass_over_parts) if large else (small,)),
             propose_informed,
+            sweep_of_family(family_of(self)),
             *kernels_of_scans(self.scan_data),
             *(PART_KERNELS if large else ()),
-            sweep_of_family(family_of(self)),
-            hmc_steps,
+            draws_of_rows,
             update_rules if has_rule_updates(self.configuration) else keep_rules,
             propose_jump if prior_moves else no_jump,
             update_h if self.learns_h else keep_h,
+            hmc_steps,
+            nuts_on_tree,
             advance,
-            draws_of_rows,
+            *((pass_over_parts, parallel_likelihood) if large else (small,)),
         ]
 
     @property

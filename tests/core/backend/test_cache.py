@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,19 @@ def test_two_processes_that_fill_one_cache_give_the_same_numbers(program, tmp_pa
     assert numbers[0] == numbers[1] == numbers[2]
     if program == SMALL:
         assert third.splitlines()[1] == "3 0"
+
+
+def test_folders_of_sources_that_nobody_used_for_a_month_go(tmp_path):
+    program = "from hamiltree.core.backend import cache; cache.remove_old_folders()"
+    run_program(program, NUMBA_CACHE_DIR=str(tmp_path))
+    (ours,) = (tmp_path / "hamiltree").iterdir()
+    for name, days in (("old", 31), ("recent", 29), (ours.name, 31)):
+        folder = ours.parent / name
+        (folder / "inside").mkdir(parents=True, exist_ok=True)
+        os.utime(folder, times=(time.time() - 86_400 * days,) * 2)
+    run_program(program, NUMBA_CACHE_DIR=str(tmp_path))
+    assert {folder.name for folder in ours.parent.iterdir()} == {"recent", ours.name}
+    assert time.time() - ours.stat().st_mtime < 3600, "ours is marked as used"
 
 
 SOFT_FIT = """
