@@ -159,8 +159,8 @@ class HMC(InformedMethod):
     max_nuts_depth: int | None = parameter(
         None,
         whole(1, 20),
-        "NUTS doubles its trajectory at most so many times; by default chosen by method, moves "
-        "and number of rows.",
+        "NUTS doubles its trajectory at most so many times; by default chosen by method, moves, "
+        "rows and leaves of the tree.",
     )
 
     def why_not_learned(self) -> str:
