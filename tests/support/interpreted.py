@@ -27,7 +27,13 @@ def install() -> None:
         raise RuntimeError("hamiltree has been imported, and compiled, already")
     np.seterr(all="ignore")  # compiled code has infinities and NaN, and integers that wrap
     _stand_in(
-        "cache", cached=_not_cached, CACHE=Path(), CAN_KEEP=False, remove_old_folders=_nothing
+        "cache",
+        cached=_not_cached,
+        CACHE=Path(),
+        WANTED=Path(),
+        LASTS=False,
+        CAN_KEEP=False,
+        remove_old_folders=_nothing,
     )
     _stand_in(
         "jit",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ..core.backend.cache import CACHE, CAN_KEEP
+from ..core.backend.cache import LASTS, WANTED
 from ..core.backend.units import all_units
 from ..running.progress import compile_with_bar
 from .screen import examples, out
@@ -16,8 +16,8 @@ def mount(app: typer.Typer) -> None:
 
 def compile_everything() -> None:
     """Compile every kernel ahead of the first fit, for images and clusters."""
-    if not CAN_KEEP:
-        raise OSError(f"{CACHE} cannot be written to: set NUMBA_CACHE_DIR to a folder that can")
+    if not LASTS:
+        raise OSError(f"{WANTED} cannot be written to: set NUMBA_CACHE_DIR to a folder that can")
     units = all_units()
     left = [unit for unit in units if not unit.is_compiled]
     if not left:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..core.backend.cache import CACHE, CAN_KEEP
+from ..core.backend.cache import LASTS, WANTED
 from ..core.backend.units import Unit, compile_units, missing
 from ..utils.notebook import in_notebook, notebook_bar
 
@@ -47,10 +47,10 @@ def compile_with_bar(units: Sequence[Unit], show: bool | None = None) -> float:
             f"hamiltree: compiling {len(units)} kernels for this machine, once (up to a minute "
             "or so)"
         )
-        if not CAN_KEEP:
+        if not LASTS:
             text = (
                 f"hamiltree: compiling {len(units)} kernels (about a minute, in every new process: "
-                f"{CACHE} cannot be written to; set NUMBA_CACHE_DIR to a folder that can)"
+                f"{WANTED} cannot be written to; set NUMBA_CACHE_DIR to a folder that can)"
             )
         print(text, file=sys.stderr, flush=True)
     if not (console.is_terminal if show is None else show):

@@ -61,6 +61,19 @@ def test_where_nothing_can_be_written_a_process_has_a_folder_of_its_own(tmp_path
     assert not list(tmp_path.iterdir())
 
 
+def test_a_folder_that_would_not_last_is_not_filled_ahead():
+    program = """
+from typer.testing import CliRunner
+from hamiltree.cli import app
+done = CliRunner().invoke(app, ["compile"])
+print(done.exit_code, done.output, done.exception)
+"""
+    said = run_program(program, NUMBA_CACHE_DIR=NOWHERE)
+    assert not said.startswith("0 ")
+    assert f"{NOWHERE}" in said
+    assert "set NUMBA_CACHE_DIR" in said
+
+
 PLACE = "from hamiltree.core.backend.cache import CACHE; print(CACHE.name)"
 
 

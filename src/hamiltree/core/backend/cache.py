@@ -61,18 +61,19 @@ def _can_write(folder: Path) -> bool:
 
 
 _NAME = Path("hamiltree", _digest())
+WANTED = _root() / _NAME
+"""Where code is kept for later processes, if that can be written to."""
 
 
 def _find_root() -> Path:
     """The folder of the user, or one that this process removes when it ends."""
-    root = _root()
-    if _can_write(root / _NAME):
-        return root
+    if _can_write(WANTED):
+        return _root()
     with suppress(OSError):
         temporary = Path(tempfile.mkdtemp(prefix="hamiltree-"))
         atexit.register(shutil.rmtree, temporary, ignore_errors=True)
         return temporary
-    return root
+    return _root()
 
 
 ROOT = _find_root()
@@ -80,6 +81,8 @@ ROOT = _find_root()
 CACHE = ROOT / _NAME
 CAN_KEEP = _can_write(CACHE)
 """Otherwise there is not even a temporary folder, and each process compiles what it needs."""
+LASTS = CAN_KEEP and CACHE == WANTED
+"""Whether later processes find what this one kept."""
 
 
 @contextmanager
