@@ -183,6 +183,7 @@ def add_up(data, bits):
     tally, up_to, rows_at = bits.tally, bits.up_to, bits.rows_at
     first_value, n_levels = data.bits.first_value, data.n_levels
     without_missing = data.bits.without_missing
+    some_missing = up_to.shape[1] > rows_at.shape[0]
     for v in range(rows_at.shape[0]):
         rows_at[v] = 0
     for key in range(bits.n_keys[0]):
@@ -193,7 +194,7 @@ def add_up(data, bits):
             for v in range(first_value[f], first_value[f] + n_levels[f]):
                 so_far += tally[key, v]
                 up_to[key, v] = so_far
-            shift = without_missing[f] - first_value[f]
+            shift = without_missing[f] - first_value[f] if some_missing else 0
             if shift > 0:
                 missing = tally[key, first_value[f]]
                 for v in range(first_value[f], first_value[f] + n_levels[f]):
