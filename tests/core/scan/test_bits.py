@@ -40,11 +40,11 @@ def test_sets_of_rows(rng):
     level[0] %= 3
     rows = np.delete(np.arange(70), [0, 64]).astype(np.int32)  # the others pad
     label = rng.integers(0, 2, 70).astype(np.int32)
-    holes = np.array([False, True])
-    sets = make_row_bits(level, np.array([3, 5]), rows, label, holes)
+    twice = np.array([False, True])
+    sets = make_row_bits(level, np.array([3, 5]), rows, label, twice)
     counts = np.isin(np.arange(70), rows)
     assert list(sets.first_value) == [0, 3]
-    assert list(sets.without_missing) == [0, 8]
+    assert list(sets.second) == [0, 8]
     for f, n in enumerate([3, 5]):
         for k in range(n):
             found = unpack(sets.of_value.T[sets.first_value[f] + k])[:70]

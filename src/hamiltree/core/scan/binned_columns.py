@@ -6,10 +6,11 @@ from ..backend.jit import kernel, pointer_kernel
 from ..backend.units import unit
 from ..tree.kinds import is_special
 from .by_bins import binned_cells, count_bins, score_constant, score_moved
-from .categories import frequent_class, place_level, weigh_candidates
+from .categories import mirrored, place_level, weigh_candidates
 from .data import CLASS_COUNTS
 from .missing import weigh_with_missing
 from .scan import COLUMNS, weigh_column
+from .scores import frequent_class
 
 
 @kernel
@@ -42,6 +43,8 @@ def score_binned_candidates(scan, width, present):
     of, counts, moved = scan.cells, scan.bins.counts, scan.bins.moved
     constant = score_constant(scan)
     for backwards in range(2):
+        if backwards == 1 and mirrored(scan, present):
+            return
         for at in range(width):
             moved[at] = 0.0
         if backwards == 0:

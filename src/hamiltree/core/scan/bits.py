@@ -24,9 +24,9 @@ class RowBits(Record):
     """[words, values]; rows that have a value, for all values of all columns."""
     first_value: Int1
     """[p]; where the values of a column begin."""
-    without_missing: Int1
-    """[p]; where the scores of cuts that leave its missing cells on the right do: behind those of
-    all values; of columns without missing cells the same place."""
+    second: Int1
+    """[p]; where second scores begin, behind those of all values: of cuts that leave missing cells
+    on the right, and of a category from its other end. For other columns the same place."""
     from_level: Word3
     """[p, levels + 1, words]; rows that have this value of a column or a larger one."""
     of_class: Word2
@@ -50,12 +50,18 @@ class BitWork(Record, role="scratch"):
     """[MAX_KEYS, values]; how many of them have a value."""
     up_to: Int2
     """[MAX_KEYS, cuts]; how many are left of a cut behind a value. Cuts: behind each value, missing
-    cells the smallest, and then, see ``without_missing``, behind those of columns that have them,
-    with these on the right."""
+    cells the smallest, levels in the order of their response; and then, see ``second``, with
+    missing cells on the right, and of levels in the opposite order."""
     members: Int2
     """[K, cuts]; rows of each class in one leaf."""
     score: Float1
     """[cuts]"""
+    order: Int1
+    """[values]; of categories: levels that the node's rows have, in the order of their response."""
+    present: Int1
+    """[p]; how many."""
+    response: Float1
+    """[values]"""
     right: Word1
     """[words]; rows that a rule sends right."""
     rows_at: Int1
@@ -67,11 +73,11 @@ def make_row_bits(
     n_levels: NDArray[np.int64],
     rows: NDArray[np.int32],
     label: NDArray[np.int32],
-    holes: NDArray[np.bool_],
+    twice: NDArray[np.bool_],
 ) -> RowBits:
     """``level`` [p, n] of all rows, ``rows`` those that count, ``label`` [n] their classes.
 
-    ``holes`` [p]: whether the smallest value of a column is a missing cell.
+    ``twice`` [p]: whether a column has second scores; its smallest value may be a missing cell.
     """
     p, n = level.shape
     most = n_levels.max()
@@ -82,12 +88,12 @@ def make_row_bits(
     of_value = of_level[np.arange(most) < n_levels[:, None]]
     of_class = np.arange(label[rows].max() + 1)[:, None] == label
     first_value = np.cumsum(n_levels) - n_levels
-    again = np.where(holes, n_levels, 0)
+    again = np.where(twice, n_levels, 0)
     behind = n_levels.sum() + np.cumsum(again) - again
     return RowBits(
         of_value=np.ascontiguousarray(pack(of_value).T),
         first_value=first_value,
-        without_missing=np.where(holes, behind, first_value),
+        second=np.where(twice, behind, first_value),
         from_level=pack(from_level),
         of_class=pack(of_class),
     )
@@ -103,7 +109,7 @@ def no_row_bits() -> RowBits:
     return RowBits(
         of_value=nothing,
         first_value=np.zeros(0, np.int64),
-        without_missing=np.zeros(0, np.int64),
+        second=np.zeros(0, np.int64),
         from_level=np.zeros((0, 0, 0), np.uint64),
         of_class=nothing.copy(),
     )
@@ -119,7 +125,7 @@ def pack(rows: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 def make_bit_work(bits: RowBits, n_levels: NDArray[np.int64], max_leaves: int) -> BitWork:
     words, values = bits.of_value.shape
-    again = n_levels[bits.without_missing > bits.first_value] if words else n_levels[:0]
+    again = n_levels[bits.second > bits.first_value] if words else n_levels[:0]
     cuts = values + int(again.sum())
     keys = MAX_KEYS if words else 0
     return BitWork(
@@ -132,6 +138,9 @@ def make_bit_work(bits: RowBits, n_levels: NDArray[np.int64], max_leaves: int) -
         up_to=np.zeros((keys, cuts), np.int64),
         members=np.zeros((len(bits.of_class), cuts), np.int64),
         score=np.zeros(cuts),
+        order=np.zeros(values, np.int64),
+        present=np.zeros(len(bits.first_value), np.int64),
+        response=np.zeros(values),
         right=np.zeros(words, np.uint64),
         rows_at=np.zeros(values, np.int64),
     )

@@ -13,6 +13,7 @@ from ..backend.jit import inlined, kernel
 from ..tree.kinds import NO_LEVELS, has_level
 from .bits import WORD, count_ones, first_one
 from .data import is_hard
+from .scores import frequent_class
 
 
 @kernel
@@ -49,7 +50,7 @@ def find_right(data, right, f, threshold, levels):
                     right[w] |= of_value[w, first + v]
         return
     level = first_right(value, n, f, threshold)
-    holes = data.bits.without_missing[f] != data.bits.first_value[f]
+    holes = data.bits.second[f] != data.bits.first_value[f]
     if holes and level == 0:
         level = 1  # behind the missing cells
     for w in range(right.shape[0]):
@@ -178,12 +179,54 @@ def count_values(data, bits):
 
 
 @kernel
-def add_up(data, bits):
+def order_values(data, bits, f, frequent):
+    """Put the levels that rows of the node have in the order of their response; how many."""
+    tally, place, order, response = bits.tally, bits.place, bits.order, bits.response
+    first = data.bits.first_value[f]
+    end = first
+    for v in range(data.n_levels[f]):
+        rows = bits.rows_at[first + v]
+        if rows == 0:
+            continue
+        some = 0
+        for key in range(bits.n_keys[0]):
+            if place[key, 2] == frequent:
+                some += tally[key, first + v]
+        share = some / rows
+        at = end
+        while at > first and response[at - 1] > share:
+            response[at] = response[at - 1]
+            order[at] = order[at - 1]
+            at -= 1
+        response[at] = share
+        order[at] = v
+        end += 1
+    return end - first
+
+
+@kernel
+def add_up_levels(data, bits, f):
+    """What is left of each cut of the levels in their order, from either end."""
+    tally, up_to, order = bits.tally, bits.up_to, bits.order
+    first, second, present = data.bits.first_value[f], data.bits.second[f], bits.present[f]
+    for key in range(bits.n_keys[0]):
+        so_far, from_end = np.int64(0), np.int64(0)
+        for k in range(data.n_levels[f]):
+            if k < present:
+                so_far += tally[key, first + order[first + k]]
+                from_end += tally[key, first + order[first + present - 1 - k]]
+            up_to[key, first + k] = so_far
+            up_to[key, second + k] = from_end
+
+
+@kernel
+def add_up(scan):
     """What is left of each cut, and how many rows have a value at all."""
+    data, bits = scan.data, scan.bits
     tally, up_to, rows_at = bits.tally, bits.up_to, bits.rows_at
     first_value, n_levels = data.bits.first_value, data.n_levels
-    without_missing = data.bits.without_missing
-    some_missing = up_to.shape[1] > rows_at.shape[0]
+    second, levels = data.bits.second, data.kinds.levels
+    some_second = up_to.shape[1] > rows_at.shape[0]
     for v in range(rows_at.shape[0]):
         rows_at[v] = 0
     for key in range(bits.n_keys[0]):
@@ -194,11 +237,17 @@ def add_up(data, bits):
             for v in range(first_value[f], first_value[f] + n_levels[f]):
                 so_far += tally[key, v]
                 up_to[key, v] = so_far
-            shift = without_missing[f] - first_value[f] if some_missing else 0
-            if shift > 0:
+            shift = second[f] - first_value[f] if some_second else 0
+            if shift > 0 and levels[f] == 0:
                 missing = tally[key, first_value[f]]
                 for v in range(first_value[f], first_value[f] + n_levels[f]):
                     up_to[key, shift + v] = up_to[key, v] - missing
+    if some_second:
+        frequent = frequent_class(scan.sides)
+        for f in range(first_value.shape[0]):
+            if levels[f] > 0:
+                bits.present[f] = order_values(data, bits, f, frequent)
+                add_up_levels(data, bits, f)
 
 
 @kernel
@@ -241,15 +290,16 @@ def score_bits(scan):
     """All that sweeps need of the sets that move together."""
     if has_keys(scan):
         count_values(scan.data, scan.bits)
-        if some_hard(scan):
-            add_up(scan.data, scan.bits)
+        if some_scored(scan):
+            add_up(scan)
             score_values(scan)
 
 
 @kernel
-def some_hard(scan):
-    for f in range(scan.model.h.shape[0]):  # noqa: SIM110 (no generators in compiled code)
-        if is_hard(scan, f):
+def some_scored(scan):
+    """Whether the cuts of some column are hard, or those of levels."""
+    for f in range(scan.model.h.shape[0]):
+        if is_hard(scan, f) or scan.data.kinds.levels[f] > 0:
             return True
     return False
 

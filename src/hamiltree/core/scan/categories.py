@@ -23,29 +23,17 @@ from ..tree.kinds import (
     log_subsets,
 )
 from ..tree.routing import exp_clamped
-from .cells import PRIOR_SHARE, highest
+from .by_bits import has_keys
+from .cells import PRIOR_SHARE, highest, sum_of
 from .data import CLASS_COUNTS, ROWS, UNIT
 from .groups import groups_by_column
-from .scores import all_right, move_groups, score_of_sides
+from .scores import all_right, frequent_class, move_groups, score_of_sides
 
 NOT_ONE = -1
 """A set that is no candidate."""
 
 
 # ------------------------------------------------------------------ levels of a node
-
-
-@kernel
-def frequent_class(sides):
-    """The class of most rows of the node, the first of several."""
-    best, most = 0, np.int64(-1)
-    for m in range(sides.members.shape[2]):
-        count = np.int64(0)
-        for leaf in range(sides.n_side[0] + sides.n_side[1]):
-            count += sides.members[1, leaf, m]
-        if count > most:
-            best, most = m, count
-    return best
 
 
 @kernel
@@ -91,6 +79,32 @@ def place_level(of, present, code, response, begin, stop):
 
 
 @kernel
+def mirrored(scan, present):
+    """Whether both sides are one leaf: then the last k left score as all but these left do."""
+    if scan.sides.n_side[0] + scan.sides.n_side[1] > 2:
+        return False
+    weight = scan.cells.weight
+    for k in range(1, present):
+        weight[present + k] = weight[present - k]
+    return True
+
+
+@kernel
+def levels_of_bits(scan, f):
+    """As ``order_levels`` and ``score_candidates``, from the scores that are known already."""
+    bits, of, value = scan.bits, scan.cells, scan.data.value
+    first, second = scan.data.bits.first_value[f], scan.data.bits.second[f]
+    present, order, scores, weight = bits.present[f], bits.order, bits.score, of.weight
+    weight[0] = scan.sides.start[0]
+    for k in range(present):
+        of.level[k] = np.int64(value[f, order[first + k]])
+        weight[k + 1] = scores[first + k]
+    for k in range(present - 1):
+        weight[present + k + 1] = scores[second + k]
+    return present
+
+
+@kernel
 def score_candidates(scan, present):
     """Scores of the candidates.
 
@@ -99,6 +113,8 @@ def score_candidates(scan, present):
     """
     of, table = scan.cells, scan.tables.by_rows
     for backwards in range(2):
+        if backwards == 1 and mirrored(scan, present):
+            return
         score = all_right(scan, table, ROWS)
         if backwards == 0:
             of.weight[0] = score
@@ -192,8 +208,10 @@ def log_density_of_set(scan, f, total, levels):
 @kernel
 def sweep_category(scan, f, feature, levels):
     """Weigh a column: (candidates, sum of weights, density of a set or 0)."""
-    present = order_levels(scan, f)
-    if scan.model.kind == UNIT or present > 1:
+    if has_keys(scan):
+        present = levels_of_bits(scan, f)
+    else:
+        present = order_levels(scan, f)
         score_candidates(scan, present)
     return weigh_candidates(scan, f, present, feature, levels)
 
@@ -209,11 +227,14 @@ def weigh_candidates(scan, f, present, feature, levels):
     n = max(2 * present, 1)
     top = highest(of.weight, n)
     constant, parting = masses_of_candidates(scan, n_levels, present)
-    total = 0.0
+    weight = of.weight
     for c in range(n):
-        mass = constant if c == 0 or c == present else parting
-        of.weight[c] = exp_clamped(power * (of.weight[c] - top)) * mass
-        total += of.weight[c]
+        weight[c] = exp_clamped(power * (weight[c] - top))
+    none, every = weight[0], weight[present]
+    for c in range(n):
+        weight[c] *= parting
+    weight[0], weight[present] = none * constant, every * constant
+    total = sum_of(weight, n)
     of.log_total[f] = power * top + math.log(total)
     density = math.exp(log_density_of_set(scan, f, total, levels)) if f == feature else 0.0
     return n, total, density

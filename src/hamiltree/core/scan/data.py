@@ -249,7 +249,7 @@ def make_scan_data(
             fields["n_levels"],
             fields["rows"],
             fields["label"],
-            fields["value"][:, 0] < MISSING_BELOW,
+            (fields["kinds"].levels > 0) | (fields["value"][:, 0] < MISSING_BELOW),
         )
     return ScanData(**fields)
 

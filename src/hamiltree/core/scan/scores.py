@@ -198,3 +198,16 @@ def all_right(scan, table, parts):
             sums[0, leaf, 0] = sums[1, leaf, 0]
             sums[0, leaf, 1] = sums[1, leaf, 1]
     return score_of_sides(scan, table, parts)
+
+
+@kernel
+def frequent_class(sides):
+    """The class of most rows of the node, the first of several."""
+    best, most = 0, np.int64(-1)
+    for m in range(sides.members.shape[2]):
+        count = np.int64(0)
+        for leaf in range(sides.n_side[0] + sides.n_side[1]):
+            count += sides.members[1, leaf, m]
+        if count > most:
+            best, most = m, count
+    return best

@@ -241,7 +241,7 @@ def bits_with_missing(scan, f):
     """
     data, bits, weight = scan.data, scan.bits, scan.cells.weight
     scores, levels = bits.score, data.n_levels[f]
-    first, others = data.bits.first_value[f], data.bits.without_missing[f]
+    first, others = data.bits.first_value[f], data.bits.second[f]
     start, gone = scan.sides.start[0], 0
     alone = start  # the score with the missing alone on the left
     if data.value[f, 0] < MISSING_BELOW:
