@@ -6,7 +6,10 @@ and hence a bin for each.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas
 import pytest
 
 from hamiltree import BayesianTreeClassifier
@@ -128,13 +131,20 @@ def test_posterior(toy_name, method, h, move, seed, monkeypatch):
     assert_exact(sampled, exact, level=LEVEL)
 
 
-def test_draws_do_not_depend_on_the_threads(rng, monkeypatch):
+@pytest.mark.parametrize("special", [False, True])
+def test_draws_do_not_depend_on_the_threads(special, rng, monkeypatch):
+    """``special``: a column with missing cells, and a category."""
     monkeypatch.undo()  # so many rows are binned as it is
     X = rng.random((9_000, 3))
     y = ((X[:, 0] > 0.4) ^ (rng.random(9_000) < 0.2)).astype(int)
+    table: Any = X
+    if special:
+        X[rng.random(9_000) < 0.1, 0] = np.nan
+        site = np.array(["North", "West", "East"])[(3 * X[:, 2]).astype(int)]
+        table = pandas.DataFrame({"age": X[:, 0], "dose": X[:, 1], "site": site})
     common = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "random_state": 1, "progress": False}
     one, two = (
-        BayesianTreeClassifier(n_jobs=n_jobs, **common).fit(X, y).posterior_.draws
+        BayesianTreeClassifier(n_jobs=n_jobs, **common).fit(table, y).posterior_.draws
         for n_jobs in (1, 2)
     )
     np.testing.assert_array_equal(one.threshold, two.threshold)
