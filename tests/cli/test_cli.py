@@ -137,7 +137,7 @@ def test_rows_can_be_kept_out_of_the_file(folder, fitted):
         (["-t", "out?", "--drop", "Patient ID", "--h", "-1"], "h must be a number of at least 0"),
         (
             ["-t", "out?", "--drop", "Patient ID", "--n-draws", "few"],
-            "n_draws must be an integer",
+            "--n-draws must be an integer",
         ),
         (["-t", "out?", "--drop", "Patient ID", "--mu-prior", "0,1"], "does not belong to classif"),
         (["-t", "out?", "--drop", "Patient ID", "--ordinal", "<Grade>"], "--ordinal needs NAME="),
@@ -199,7 +199,7 @@ def test_a_run_goes_on_from_its_checkpoint(folder, fitted, tmp_path):
     one, other = Posterior.load(model), Posterior.load(fitted[0])
     np.testing.assert_array_equal(one.log_posterior, other.log_posterior)
     refused = run(*command, "120", "--n-warmup", "151", code=1).stderr
-    assert "n_warmup was 150 and is 151" in refused
+    assert "--n-warmup was 150 and is 151" in refused
     refused = run(*command, "120", "-o", checkpoint, code=1).stderr
     assert "--checkpoint and --output are the same file" in refused
 
@@ -265,8 +265,13 @@ def test_options_of_another_method_or_task_are_refused_by_name(folder, tmp_path)
 
     words = refused("--method", "cgm", "--leaf-means", "explicit")
     assert "--leaf-means does not belong to --method cgm: it is an option of hmc-df" in words
-    assert "method='cgm' does not use h" in refused("--method", "cgm", "--h", "0.05")
-    assert "method='smc' does not use n_warmup" in refused("--method", "smc", "--n-warmup", "9")
+    words = refused("--method", "cgm", "--h", "0.05")
+    assert "--method cgm does not use h, got --h 0.05: its splits are hard. Leave out --h" in words
+    words = refused("--method", "smc", "--n-warmup", "9")
+    assert "--method smc does not use --n-warmup, got --n-warmup 9" in words
+    words = refused("--method", "wu", "--alpha-split", "0.5")
+    assert "Leave it out, and set --expected-splits and --left-share of WU instead" in words
+    assert "--n-chains must be an integer of at least 1, got 0" in refused("--n-chains", "0")
     assert "--class-mass does not belong to regression" in refused("--class-mass", "1")
     assert "method must be one of" in refused("--method", "bart", "--replicas", "6")
 

@@ -117,6 +117,9 @@ def test_what_a_soft_split_does_with_the_values_near_it(threshold, h, expected, 
         rows = np.full((1, 5), x)
         assert f"{tree.reach(rows)[0, 0]:.0%} yes" in mark
     text = tree.to_text()
+    # h means something only beside the threshold as it is.
+    exact = f"{threshold:.3f}" if expected == ["h = 1"] and not ordered else "3"
+    assert text.startswith(f"length <= {order[3] if ordered else exact}")
     assert text.count("rows assigned") == (3 if expected else 0)
     assert all(mark in text for mark in wanted)
     assert all(mark in tree._repr_html_() for mark in wanted)

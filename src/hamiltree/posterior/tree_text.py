@@ -63,7 +63,7 @@ def rule_text(scale: Preprocessing, split: dict[str, Any]) -> str:
     if column.order:
         rank = int(min(max(np.floor(split["threshold"]), 0), len(column.order) - 1))
         threshold = str(column.order[rank])
-    elif column.whole:
+    elif column.whole and not _shows_h(softness(scale, split)):
         threshold = f"{np.floor(split['threshold']):.0f}"
     else:
         threshold = in_units(split["threshold"], float(scale.span[place]))
@@ -152,7 +152,7 @@ def softness(scale: Preprocessing, split: dict[str, Any]) -> list[str]:
     if not (column.whole or column.order):
         return whole
     reach = h * np.log(CLEAR / (1 - CLEAR))
-    near = np.arange(np.ceil(threshold - reach), np.floor(threshold + reach) + 1)
+    near = np.arange(np.ceil(threshold - reach), np.floor(threshold + reach) + 1) + 0.0  # no -0
     if column.order:
         near = near[(near >= 0) & (near < len(column.order))]
     if len(near) > FEW:
@@ -163,10 +163,14 @@ def softness(scale: Preprocessing, split: dict[str, Any]) -> list[str]:
     return [f"at {name}: {share:.0%} {yes}" for name, share in zip(names, shares, strict=True)]
 
 
+def _shows_h(marks: list[str]) -> bool:
+    return any(mark.startswith("h = ") for mark in marks)
+
+
 def _about_softness(marks: list[str], words: tuple[str, str], *, rows: bool) -> list[str]:
     """What the marks of soft splits mean, and the rows of leaves."""
     lines = []
-    if any(mark.startswith("h = ") for mark in marks):
+    if _shows_h(marks):
         lines.append(
             f"(h: a row goes to {words[1]} with probability 1 / (1 + exp(-(x - threshold) / h)))"
         )

@@ -185,6 +185,6 @@ def _soft_note(posterior: Posterior) -> str:
     if not np.any(posterior.draws.h > 0):
         return "Splits are hard: a row goes one way."
     return (
-        "Near a threshold a row goes both ways, in parts: to no with probability "
-        "1 / (1 + exp(-(x - threshold) / h)). Row counts are therefore not whole."
+        "Near a soft threshold a row goes both ways: to no with probability "
+        "1 / (1 + exp(-(x - threshold) / h))."
     )

@@ -1,5 +1,7 @@
 // Splits and leaves in words.
 
+const WITHIN = "soft within";
+
 /** Some levels of a category in words. */
 function levelsTest(levels, others) {
   if (levels.length === 1) return `is ${levels[0]}`;
@@ -7,9 +9,13 @@ function levelsTest(levels, others) {
   return `in {${levels.join(", ")}}`;
 }
 
-/** A threshold as Python's texts have it, with its unit: whole where the column has whole numbers. */
-function thresholdText(column, threshold) {
-  const number = column.whole ? String(Math.floor(threshold)) : inUnits(threshold, column.span);
+/** A threshold as Python's texts have it, with its unit: whole where the column has whole numbers, unless
+ * so many of them are near a soft one that its place between them matters. */
+function thresholdText(node) {
+  const { column, threshold } = node;
+  const exact = softMarks(node).some(([label]) => label === WITHIN);
+  const whole = column.whole && !exact;
+  const number = whole ? String(Math.floor(threshold)) : inUnits(threshold, column.span);
   return withUnit(number, column.unit);
 }
 
@@ -36,7 +42,7 @@ function question(node) {
     return { name: column.name, test, contrary };
   }
   if (node.missingSide) {
-    const units = thresholdText(column, threshold);
+    const units = thresholdText(node);
     const or = (side) => (node.missingSide === side ? " or missing" : "");
     return {
       name: column.name, test: `≤ ${units}${or("yes")}`, contrary: `> ${units}${or("no")}`,
@@ -47,7 +53,7 @@ function question(node) {
     const category = column.categories[Math.floor(threshold)];
     return { name: column.name, test: `at most ${category}` };
   }
-  return { name: column.name, test: `≤ ${thresholdText(column, threshold)}` };
+  return { name: column.name, test: `≤ ${thresholdText(node)}` };
 }
 
 /** The same as a statement about one side. */
@@ -67,7 +73,7 @@ function softMarks(node) {
   if (!(h > 0)) return [];
   const within = () => {
     const width = roughly(3 * h, h * 100);
-    return [["soft within", `about ±${withUnit(width, column ? column.unit : "")}`]];
+    return [[WITHIN, `about ±${withUnit(width, column ? column.unit : "")}`]];
   };
   if (!column || !(column.whole || column.kind === "ordinal")) return within();
   const near = [];
