@@ -23,6 +23,7 @@ from ..reference.model import Prior, Toy
 from ..reference.special import bits, psi_of, rules_of
 from ..reference.stats import compare_means, total_variation
 from ..support.configuring import configured, usable, values_of
+from ..support.informed_battery import make_binned
 from ..support.special import as_columns, kinds_of
 from .battery import CONFIGURATIONS, summarise
 from .hard_battery import LEAVES, configuration_of
@@ -145,6 +146,21 @@ def test_exact_posterior_of_hmc_df(n_classes, h, configuration, weights, seed):
     distance = total_variation(summarise(draws).shapes, truth.shapes, level=LEVEL)
     means = compare_means(functionals_of(draws), truth.means, level=LEVEL)
     print(f"total variation {distance.value:.4f} +- {distance.standard_error:.4f}; z {means.z}")
+    assert distance.ok, distance
+    assert means.ok, means
+
+
+@pytest.mark.parametrize(("n_classes", "h"), [(2, 0.1), (0, 0.0)])
+def test_exact_posterior_where_columns_are_binned(n_classes, h, seed, monkeypatch):
+    """As large data are: two bins of numbers, one of missing cells, and one for each level."""
+    make_binned(monkeypatch, 3)
+    prior = Prior(alpha_split=0.7, beta_split=1.0, max_leaves=3)
+    toy = Toy(X, CLASSES if n_classes else TARGET, n_classes, prior)
+    truth = truth_of(toy, h, 12)
+    assert truth.error < 1e-3
+    draws = run(toy, h, "informed", 6_000, seed)
+    distance = total_variation(summarise(draws).shapes, truth.shapes, level=LEVEL)
+    means = compare_means(functionals_of(draws), truth.means, level=LEVEL)
     assert distance.ok, distance
     assert means.ok, means
 
