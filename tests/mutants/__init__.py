@@ -17,6 +17,7 @@ from . import (
     means,
     rearranging,
     scan,
+    search,
     smc,
     soft,
     special,
@@ -38,4 +39,5 @@ MUTANTS = [
     *ladder.MUTANTS,
     *weights.MUTANTS,
     *special.MUTANTS,
+    *search.MUTANTS,
 ]
