@@ -50,11 +50,31 @@ class LeafProposal:
     def _expected(self, of_leaf):
         return self.prior + self.power * of_leaf.T @ np.eye(len(self.prior))[self.y]
 
+    def _concentration(self, k, away):
+        """Of leaf k, given the leaves after it."""
+        diagonal = self.factor[k, k]
+        shift = -self.factor[k + 1 :, k] @ away[k + 1 :] / diagonal
+        return np.maximum(diagonal**2 * (self.centre[k] + shift * self.spread[k]), self.prior)
+
     def log_density(self, p):
-        away, total = (p - self.centre) / self.spread, 0.0
+        away = (p - self.centre) / self.spread
+        return sum(log_dirichlet(self._concentration(k, away), p[k]) for k in range(len(p)))
+
+    def draw(self, rng):
+        p, away = np.zeros_like(self.centre), np.zeros_like(self.centre)
         for k in reversed(range(len(p))):
-            diagonal = self.factor[k, k]
-            shift = -self.factor[k + 1 :, k] @ away[k + 1 :] / diagonal
-            mean = self.centre[k] + shift * self.spread[k]
-            total += log_dirichlet(np.maximum(diagonal**2 * mean, self.prior), p[k])
-        return total
+            p[k] = np.maximum(rng.dirichlet(self._concentration(k, away)), 1e-300)
+            away[k] = (p[k] - self.centre[k]) / self.spread[k]
+        return p
+
+    def log_integral(self, n, rng):
+        """Log of the likelihood with p integrated out, and its standard error, by n draws."""
+        weights = np.empty(n)
+        for draw in range(n):
+            p = self.draw(rng)
+            log_like = np.log((self.share * p[:, self.y].T).sum(axis=1)).sum()
+            log_prior = sum(log_dirichlet(self.prior, row) for row in p)
+            weights[draw] = log_prior + self.power * log_like - self.log_density(p)
+        relative = np.exp(weights - weights.max())
+        error = relative.std() / relative.mean() / np.sqrt(n)
+        return weights.max() + np.log(relative.mean()), error

@@ -16,14 +16,13 @@ from scipy.special import gammaln
 
 from ..core.hard.climb import climb_hard, place_hard
 from ..core.hard.informed_sweep import make_explorer
-from ..core.soft.climb import ROUNDS, climb_soft, log_posterior_of
+from ..core.soft.climb import climb_soft, log_integral, log_posterior_of
 from ..core.soft.data import LABELS
 from ..core.soft.learned_h import log_prior_of_h
 from ..core.soft.target import log_posterior
 from ..core.tree.nodes import Tree as Nodes
 from ..core.tree.nodes import copy_tree, empty_tree
 from ..methods.base import Configuration, build_sampler
-from ..methods.hmc import is_hard
 from ..samplers.cgm import scan_data_of, scan_model_of
 from ..samplers.common import INFORMED_MOVES, Problem
 from ..samplers.hard import HardChain
@@ -49,8 +48,10 @@ CELLS_SEEN = 3_000_000
 searches. Columns of two values are scanned faster, and count a quarter."""
 MOST_CELLS = 4 * CELLS_SEEN // FEWEST_ITERATIONS
 """Above these there are too few iterations, whatever the columns."""
-FINAL_ROUNDS = np.int64(100)
-"""For the leaf probabilities of the tree that is returned."""
+SEEN_DRAWS = 64
+"""Of each part, at most, to start from the best, where draws of trees alone are to be compared."""
+INTEGRAL_DRAWS = np.int64(2_000)
+"""Of leaf probabilities, for the log posterior of the tree that is returned."""
 OTHER_SAMPLER = {
     "moves": "informed",
     "informed_moves": None,
@@ -86,10 +87,10 @@ def polished_tree(posterior: Posterior) -> Tree | None:
     if n_iterations < FEWEST_ITERATIONS:
         return None
     searches = searches_of(posterior)
-    starts = starts_of(posterior)
+    starts = searches.starts()
     found = [searches.climb(seed, start, n_iterations) for seed, start in enumerate(starts)]
     best = max((one for one in found if one is not None), key=lambda one: one[0], default=None)
-    if best is None or not best.log_posterior > posterior.log_posterior.max() + 1e-9:
+    if best is None or not best.log_posterior > searches.best_so_far + 1e-9:
         return None
     return searches.tree(best)
 
@@ -102,13 +103,14 @@ def best_tree(posterior: Posterior, *, polish: bool = True) -> Tree:
     the best one met, ``log_posterior`` of it is exact, and never below that of the best draw.
 
     The search is left out, and the tree is the draw of highest log posterior, without training
-    data, for HMC-DFI, for SMC, for regression with leaf_means="explicit" (preset="paper"), for
-    soft splits with a class prior below 1, and for data of more than 300,000 cells (rows times
-    columns, those of two values counting a quarter).
+    data, for HMC-DFI, for SMC, for regression with leaf_means="explicit" (preset="paper"), and for
+    data of more than 300,000 cells (rows times columns, those of two values counting a quarter).
 
     Leaf means of regression are at their posterior means given the tree; the draws themselves are
-    those of ``tree(chain, draw)``. The log posterior of soft splits with likelihood="normalised" is
-    that with the likeliest class probabilities in the leaves, where those of draws are sampled.
+    those of ``tree(chain, draw)``. Soft splits with likelihood="normalised" have sampled class
+    probabilities in their leaves, whose density is a part of the log posterior of a draw. Here they
+    are integrated out, so that trees are compared and not their probabilities: in the search to
+    second order, and in ``log_posterior`` by importance sampling, with an error of about 0.1.
 
     Parameters
     ----------
@@ -121,16 +123,11 @@ def best_tree(posterior: Posterior, *, polish: bool = True) -> Tree:
 def can_polish(configuration: Configuration[Any], n_classes: int) -> bool:
     """Whether there is a best tree, which a search by the moves of the chains can find.
 
-    Not with weights of splits (HMC-DFI), particles (SMC) and explicit leaf means. With a Dirichlet
-    prior below 1, the density of sampled leaf probabilities has no limit.
+    Not with weights of splits (HMC-DFI), particles (SMC) and explicit leaf means.
     """
     method = configuration.method
     explicit = n_classes == 0 and getattr(method, "leaf_means", "collapsed") == "explicit"
-    normalised = n_classes > 0 and getattr(method, "likelihood", "paper") == "normalised"
-    sampled = normalised and not is_hard(configuration.h)
-    limitless = sampled and min(method.class_concentration(n_classes)) < 1.0
-    oblique = getattr(method, "oblique", False)
-    without = method.makes_particles or oblique or explicit or limitless
+    without = method.makes_particles or getattr(method, "oblique", False) or explicit
     return not without and method.likelihood_power > 0.0
 
 
@@ -140,13 +137,6 @@ def iterations_for(columns: FloatArray) -> int:
     two_valued = ((columns == low) | (columns == high)).all(axis=1)
     cells = columns.shape[1] * np.where(two_valued, 0.25, 1.0).sum()
     return int(min(CELLS_SEEN / max(cells, 1.0), MOST_ITERATIONS))
-
-
-def starts_of(posterior: Posterior) -> list[int]:
-    """Numbers of the draws to start from."""
-    values = posterior.log_posterior.ravel()
-    parts = np.array_split(np.arange(values.size), min(STARTS, values.size))
-    return [int(part[values[part].argmax()]) for part in parts]
 
 
 def coldness_of(n: int) -> FloatArray:
@@ -184,6 +174,14 @@ class Searches:
         self.nodes = nodes
         """The tree of the chain."""
         self.best = empty_tree((len(nodes.size) + 1) // 2, 0)
+        self.best_so_far = float(posterior.log_posterior.max())
+        """Log posterior that the searches have to surpass."""
+
+    def starts(self) -> list[int]:
+        """Numbers of the draws to start from."""
+        values = self.posterior.log_posterior.ravel()
+        parts = np.array_split(np.arange(values.size), min(STARTS, values.size))
+        return [int(part[values[part].argmax()]) for part in parts]
 
     def climb(self, seed: int, start: int, n: int) -> Found | None:
         """From draw number ``start``; None where its log posterior is not that of the model."""
@@ -285,14 +283,32 @@ class SoftSearches(Searches):
         super().__init__(posterior, chain.state.tree)
         self.chain, self.state, self.model = chain, chain.state, chain.state.model
         self.h_prior = chain.plan.h_prior
+        self.labelled = self.model.family == LABELS
+        if self.labelled:
+            self.best_so_far = -np.inf  # log posteriors of draws are of their probabilities, too
+
+    def starts(self) -> list[int]:
+        if not self.labelled:
+            return super().starts()
+        n = self.posterior.n_leaves.size
+        with self.chain.helped():
+            parts = [
+                {t: self.value_of(t) for t in part[:: -(-len(part) // SEEN_DRAWS)].tolist()}
+                for part in np.array_split(np.arange(n), min(STARTS, n))
+            ]
+        return [max(part, key=part.__getitem__) for part in parts]
+
+    def value_of(self, t: int) -> float:
+        """Log posterior of a draw, which becomes the chain's tree; ``climb.log_posterior_of``."""
+        self.write(t)
+        self.model.h[:] = softness(self.posterior.draws, t, len(self.model.h))
+        self.state.proposals.scan.tables.sigma[0] = np.nan
+        return float(log_posterior_of(self.model, self.h_prior, self.nodes, self.state.work))
 
     def climb(self, seed: int, start: int, n: int) -> Found | None:
-        draws, h = self.posterior.draws, self.model.h
-        self.write(start)
-        h[:] = softness(draws, start, len(h))
-        self.state.proposals.scan.tables.sigma[0] = np.nan
+        h = self.model.h
         with self.chain.helped():
-            value = log_posterior_of(self.model, self.h_prior, self.nodes, self.state.work, ROUNDS)
+            value = self.value_of(start)
             if not self.agrees(value, start):
                 return None
             copy_tree(self.nodes, self.best)
@@ -316,7 +332,7 @@ class SoftSearches(Searches):
         and their prior is known where it is flat.
         """
         recorded = self.posterior.log_posterior.ravel()[start]
-        if self.model.family == LABELS:
+        if self.labelled:
             prior = self.model.leaves.prior[0]
             if not (prior == 1.0).all():
                 return bool(np.isfinite(value))
@@ -330,15 +346,17 @@ class SoftSearches(Searches):
     def tree(self, found: Found) -> Tree:
         copy_tree(found.nodes, self.nodes)
         self.model.h[:] = found.h
+        model, work = self.model, self.state.work
         with self.chain.helped():
-            work = self.state.work
-            value = log_posterior_of(self.model, self.h_prior, self.nodes, work, FINAL_ROUNDS)
+            value = log_posterior_of(model, self.h_prior, self.nodes, work)
+            if self.labelled:
+                rng = np.random.default_rng(0)
+                value = log_integral(model, self.h_prior, self.nodes, work, INTEGRAL_DRAWS, rng)
         sigma = float("nan") if self.posterior.n_classes else float(self.nodes.sigma[0])
         tree = self.read(found._replace(log_posterior=float(value)), sigma)
-        if self.model.family == LABELS:
-            # counts by which the probabilities that the log posterior is of are the likeliest
-            concentration = self.model.leaves.concentration[: tree.n_leaves]
-            return replace(tree, leaf=concentration - self.model.leaves.prior)
+        if self.labelled:  # the rows that each leaf is expected to have
+            concentration = model.leaves.concentration[: tree.n_leaves]
+            return replace(tree, leaf=concentration - model.leaves.prior)
         return self.counted(tree) if self.posterior.n_classes else tree.settled()
 
 

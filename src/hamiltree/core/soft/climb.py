@@ -1,7 +1,7 @@
 """A search for the tree of highest log posterior, soft or hard, of HMC-DF.
 
-Leaf probabilities, of the likelihood that is normalised over labels, are the likeliest ones given
-the tree, or near these: of rounds of expectation and maximisation, which never make it worse.
+Leaf probabilities, of the likelihood that is normalised over labels, are integrated out: their
+density has no limit where its prior is below 1, and says nothing about the tree.
 """
 
 from __future__ import annotations
@@ -18,56 +18,51 @@ from ..sampling import LEAST_GAIN, accept_gain
 from ..scan.proposals import MODE_COLUMNS
 from ..scan.scores import fill_known_tables
 from ..tree.nodes import Tree, copy_tree, n_leaves
-from .data import EXPECTED, LABELS, VALUE, Work, has_noise
+from .data import CLASSES, LABELS, VALUE, Work, has_noise
 from .hmc_steps import State
-from .labels import SMALLEST_PROBABILITY
-from .leaf_probabilities import log_prior_of_probabilities
+from .leaf_probabilities import log_weight_of, propose_probabilities
 from .leaf_proposal import fit_probabilities
 from .learned_h import HPrior, log_prior_of_h, set_columns
-from .target import Model, evaluate, evaluate_at, log_posterior, moves_in
+from .target import Model, evaluate, evaluate_at, log_posterior, log_posterior_as, moves_in
 from .transforms import logit
 
-ROUNDS = np.int64(2)
-"""For leaf probabilities of trees that are tried."""
 SMALLEST_STEP = 1e-3
 """Steps of thresholds (as log odds), of log sigma and log h are of sizes from this to 1."""
 
 
 @kernel
-def likeliest_probabilities(model, n_leaf):
-    """Fill ``leaves.p``: the modes of Dirichlet distributions with ``leaves.concentration``."""
+def log_posterior_of(model, h_prior, tree, work):
+    """Log posterior of a tree; that of LABELS with the leaf probabilities integrated out.
+
+    Where rows reach several leaves that is to second order, at the centre of ``leaf_proposal``,
+    which becomes ``leaves.p``; ``log_integral`` is close.
+    """
     leaves = model.leaves
-    for k in range(n_leaf):
-        total = 0.0
-        for m in range(leaves.p.shape[1]):
-            leaves.p[k, m] = max(leaves.concentration[k, m] - 1.0, 0.0)
-            total += leaves.p[k, m]
-        for m in range(leaves.p.shape[1]):
-            # a leaf without rows may have any, where the prior is flat
-            even = 1.0 / leaves.p.shape[1]
-            share = leaves.p[k, m] / total if total > 0.0 else even
-            leaves.p[k, m] = max(share, SMALLEST_PROBABILITY)
-
-
-@kernel
-def log_posterior_of(model, h_prior, tree, work, rounds):
-    """Log posterior of a tree, whose leaf probabilities, of LABELS, become ``leaves.p``."""
-    leaves, n_leaf = model.leaves, n_leaves(tree)
     if model.family == LABELS:
         fit_probabilities(model, tree, work)
-        likeliest_probabilities(model, n_leaf)
-        for _ in range(rounds):
-            evaluate_at(model, leaves.p, tree, work, EXPECTED, True)
-            for k in range(n_leaf):
-                for m in range(leaves.p.shape[1]):
-                    rows = model.power[0] * work.counts[0, k, m]
-                    leaves.concentration[k, m] = leaves.prior[0, m] + rows
-            likeliest_probabilities(model, n_leaf)
-        total = log_posterior(model, tree, evaluate_at(model, leaves.p, tree, work, VALUE, True))
-        total += log_prior_of_probabilities(leaves, leaves.p, n_leaf)
+        for k in range(n_leaves(tree)):
+            for m in range(leaves.p.shape[1]):
+                leaves.p[k, m] = leaves.centre[k, m]
+        log_like = evaluate_at(model, leaves.p, tree, work, VALUE, True)
+        weight = log_weight_of(model, tree, leaves.p, log_like)
+        total = log_posterior_as(model, CLASSES, tree, weight)
     else:
         total = log_posterior(model, tree, evaluate(model, model.family, tree, work, VALUE))
     return total + log_prior_of_h(model, h_prior) if h_prior.learned else total
+
+
+@kernel
+def log_integral(model, h_prior, tree, work, n, rng):
+    """Log posterior of a tree of LABELS, leaf probabilities integrated out by n draws of them."""
+    highest, total = -np.inf, 0.0
+    for _ in range(n):
+        weight = propose_probabilities(model, tree, work, rng)
+        if weight > highest:
+            total *= math.exp(highest - weight)
+            highest = weight
+        total += math.exp(weight - highest)
+    value = log_posterior_as(model, CLASSES, tree, highest + math.log(total / n))
+    return value + log_prior_of_h(model, h_prior) if h_prior.learned else value
 
 
 @kernel
@@ -85,7 +80,7 @@ def nudge_thresholds(state, h_prior, value, cold, rng):
             continue
         before = tree.threshold[i]
         tree.threshold[i] = 1.0 / (1.0 + math.exp(-nudge(logit(before), rng)))
-        proposed = log_posterior_of(model, h_prior, tree, work, ROUNDS)
+        proposed = log_posterior_of(model, h_prior, tree, work)
         if accept_gain(proposed - value, 0.0, cold, rng):
             value = proposed
         else:
@@ -100,7 +95,7 @@ def nudge_the_rest(state, h_prior, value, cold, rng):
     if has_noise(model.family):
         before = tree.sigma[0]
         tree.sigma[0] = math.exp(nudge(math.log(before), rng))
-        proposed = log_posterior_of(model, h_prior, tree, work, ROUNDS)
+        proposed = log_posterior_of(model, h_prior, tree, work)
         if accept_gain(proposed - value, 0.0, cold, rng):
             value = proposed
         else:
@@ -115,7 +110,7 @@ def nudge_the_rest(state, h_prior, value, cold, rng):
         if not h_prior.log_low <= wanted <= h_prior.log_high:
             continue
         set_columns(model, first, first + width, wanted)
-        proposed = log_posterior_of(model, h_prior, tree, work, ROUNDS)
+        proposed = log_posterior_of(model, h_prior, tree, work)
         if accept_gain(proposed - value, 0.0, cold, rng):
             value = proposed
         else:
@@ -133,7 +128,7 @@ def climb_soft(state, sweep, h_prior, coldness, best, best_h, found, rng):
     """
     model, tree, new, work = state.model, state.tree, state.proposal, state.work
     propose, proposals = state.propose, state.proposals
-    value = log_posterior_of(model, h_prior, tree, work, ROUNDS)
+    value = log_posterior_of(model, h_prior, tree, work)
     for t in range(coldness.shape[0]):
         cold = coldness[t]
         if has_noise(model.family):
@@ -146,7 +141,7 @@ def climb_soft(state, sweep, h_prior, coldness, best, best_h, found, rng):
             log_q = propose(proposals, tree, new, move, MODE_COLUMNS, rng)
             if log_q == -np.inf:
                 continue
-            proposed = log_posterior_of(model, h_prior, new, work, ROUNDS)
+            proposed = log_posterior_of(model, h_prior, new, work)
             if accept_gain(proposed - value, log_q, cold, rng):
                 copy_tree(new, tree)
                 value = proposed
@@ -159,5 +154,6 @@ def climb_soft(state, sweep, h_prior, coldness, best, best_h, found, rng):
                 best_h[f] = model.h[f]
 
 
-unit(log_posterior_of, Model, HPrior, Tree, Work, int)
+unit(log_posterior_of, Model, HPrior, Tree, Work)
+unit(log_integral, Model, HPrior, Tree, Work, int, RNG)
 unit(climb_soft, State, Int1, HPrior, Float1, Tree, Float1, Float1, RNG)
