@@ -112,11 +112,15 @@ OF_CHANGED = [
 ]
 
 
+TURNS = ("grow", "change", "grow", "insert", "swap", "grow", "change", "rotate", "grow", "rare")
+"""Between one leaf and two a tree is evaluated as a whole, by what changed otherwise."""
+
+
 @pytest.mark.parametrize("case", marked(OF_CHANGED))
 def test_posterior_by_what_changed_alone(case, seed, monkeypatch):
-    """From two leaves on, so that moves of both kinds take turns."""
+    """From two leaves on, in an order in which proposals of both kinds take turns."""
     monkeypatch.setattr(kept_routing, "FEWEST_LEAVES", 2)
-    compared(case, seed)
+    compared(case, seed, informed_moves=TURNS)
 
 
 @pytest.mark.parametrize("h", [0.1, pytest.param((0.08, 0.2), marks=pytest.mark.long)])
