@@ -2,9 +2,9 @@
 
 Shares of each of 8 chains: of the most probable tree, and of trees of five leaves, as many as the
 truth has. Published samplers of single trees reach .22 +- .37 (theirs) to .79 +- .03 (tempered, 332
-s per run) for "the most probable tree" on the same rows and prior. The latter is the probability of
-five leaves here; that of one tree, with its rules, is half of it, because several trees have the
-same leaves.
+s per run) for "the most probable tree" on the same rows and prior. The latter agree with the
+probability of five leaves here; that of one tree, with its rules, is half of it, because several
+trees have the same leaves.
 """
 
 from __future__ import annotations
