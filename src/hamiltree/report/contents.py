@@ -122,7 +122,7 @@ def featured_trees(posterior: Posterior) -> list[Featured]:
         Featured(
             "Best tree",
             "Tree of highest posterior",
-            f"Of the {total} sampled trees the one that data and prior support most.",
+            "Of all trees that were found, the one that data and prior support most.",
             posterior.best_tree(),
         )
     ]

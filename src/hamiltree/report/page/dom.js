@@ -37,16 +37,18 @@ function wrapped(text, width, size, most, weight) {
   const words = text.split(/(?<=[\s_\-/=,])/).flatMap((word) => broken(word, fits));
   for (const word of words) {
     if (line && !fits((line + word).trimEnd())) {
-      lines.push(line.trimEnd());
+      lines.push(line);
       line = "";
     }
     line += word;
   }
-  lines.push(line.trimEnd());
-  if (lines.length <= most) return lines;
-  let last = lines.slice(most - 1).join("");
-  while (last && !fits(`${last}…`)) last = last.slice(0, -1);
-  return [...lines.slice(0, most - 1), `${last}…`];
+  lines.push(line);
+  if (lines.length > most) {
+    let last = lines.slice(most - 1).join("");
+    while (last && !fits(`${last}…`)) last = last.slice(0, -1);
+    lines.splice(most - 1, lines.length, `${last}…`);
+  }
+  return lines.map((one) => one.trimEnd());
 }
 
 /** A word in pieces that fit. */

@@ -13,7 +13,7 @@ function boxOf(node, data, width, outline) {
     if (outline) title = lines(`${side}${name} ${test}`, 6, 600);
     else if (node.terms) title = name.split(/(?<= \+) /).flatMap((term) => lines(term, 2, 600));
     else title = lines(name, 3, 600);
-    if (!outline) detail = lines(test, 2);
+    if (!outline) detail = lines(test, 3);
     notes.push(...softMarks(node)
       .filter(([label]) => label.startsWith("at ")).map((pair) => pair.join(": ")));
     if (Number.isFinite(node.certainty)) notes.push(`${percent(node.certainty)} of trees`);
