@@ -224,7 +224,7 @@ def test_effects_add_up_to_the_prediction(seed):
 
 def test_a_tree_without_splits_is_explained(seed):
     post = posterior(seed, n_leaves=np.ones((2, 20), int))
-    found = post.explain(fake_rows(1))
+    found = post.explain(fake_rows(1), post.best_tree(polish=False))
     assert (found.steps, found.effects, found.changes) == ((), (), ())
     assert "nothing: no feature changes it" in str(found)
     assert "No change of one feature within its range would change the class." in str(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
 from html import escape
@@ -22,6 +23,8 @@ ACROSS, DOWN = 134, 38
 """From one box to the next, and between two levels."""
 LETTERS = 19
 """Per line of a box."""
+MOST_LINES = 4
+"""Of a rule."""
 MOST_LEAVES = 24
 """A larger tree is not drawn: nobody could read it."""
 
@@ -80,7 +83,8 @@ def _boxes(tree: Tree) -> list[_Box]:
             return number
         text = rule_text(tree.preprocessing, node)
         left, less, right = text.rpartition(" <= ")
-        lines = [_cut(left), f"\N{LESS-THAN OR EQUAL TO} {right}"] if less else [_cut(text)]
+        lines = _wrapped(left if less else text)
+        lines += [f"\N{LESS-THAN OR EQUAL TO} {right}"] if less else []
         lines += [_cut(mark) for mark in softness(tree.preprocessing, node)]
         if node["certainty"] is not None:
             lines.append(f"{percent(node['certainty'])} of trees")
@@ -121,6 +125,14 @@ def _short(share: float) -> str:
     """Per cent, never rounded to certainty."""
     text = percent(share).removesuffix(" %")
     return text.replace("over ", ">").replace("under ", "<")
+
+
+def _wrapped(text: str) -> list[str]:
+    """A rule over a few lines, the last of them cut where more do not fit."""
+    lines = textwrap.wrap(text, LETTERS)
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES - 1 :] = [_cut(" ".join(lines[MOST_LINES - 1 :]))]
+    return lines
 
 
 def _cut(text: str) -> str:
