@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -45,3 +46,9 @@ class Report:
         self.path.parent.mkdir(exist_ok=True)
         self.path.write_text("\n\n".join(self.parts) + "\n", "utf-8")
         self.console.print(f"\nwritten to {self.path}", markup=False)
+
+
+def asked_for(variable: str, names: Sequence[str]) -> list[str]:
+    """Those of these names that an environment variable lists, with ; between them; or all."""
+    given = os.environ.get(variable)
+    return [name for name in names if given is None or name in given.split(";")]

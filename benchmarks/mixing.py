@@ -2,7 +2,8 @@
 
 Each sampler gets the same time on two cores (``agreement.py``): 10 seconds, or as many as
 ``HAMILTREE_BENCH_SECONDS`` says. The paper's data with the authors' hyper-parameters, the known
-hard case, and three more data sets with the library's defaults.
+hard case, and three more data sets with the library's defaults. ``HAMILTREE_BENCH_DATA`` and
+``HAMILTREE_BENCH_SAMPLERS`` choose some of them; names with ; between them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from hamiltree.posterior.diagnostics import badness, number
 
 from .agreement import HEADINGS, N_CHAINS, N_THREADS, Outcome, measure
 from .data import MORE, is_regression, load_more
-from .markdown import Claim, Report, table
+from .markdown import Claim, Report, asked_for, table
 from .one_tree import one_tree_outcome
 
 SECONDS = float(os.environ.get("HAMILTREE_BENCH_SECONDS", "10"))
@@ -35,6 +36,7 @@ MAX_RHAT = 1.01
 OVER_CLASSIC, OVER_ONE_TREE = 50, 20
 """Effective draws of predictions per second, over those of classic CGM and of one tree."""
 OURS = ("HMC-DF", "HMC-DFI", "hard splits")
+HARD_CASE = "cgm-continuous"
 PRIOR, CLASSIC, ONE_TREE = ", prior moves", "classic CGM", "stochtree, one tree"
 Samplers = dict[str, Configuration[Any]]
 
@@ -94,13 +96,18 @@ def compare(
     ``longer``: seconds of samplers that have more than the others.
     """
     found: dict[str, Outcome | str] = {}
+    wanted = asked_for("HAMILTREE_BENCH_SAMPLERS", [*chosen, ONE_TREE])
     for name, configuration in chosen.items():
+        if name not in wanted:
+            continue
         with report.console.status(f"{split.name}: {name}"):
             given = longer.get(name, seconds)
             found[name] = measure(split, configuration, given, standardize=standardize)
-    with report.console.status(f"{split.name}: {ONE_TREE}"):
-        prior = configuration.alpha_split, configuration.beta_split
-        found[ONE_TREE] = one_tree_outcome(split, prior, seconds)
+    if ONE_TREE in wanted:
+        with report.console.status(f"{split.name}: {ONE_TREE}"):
+            first = next(iter(chosen.values()))
+            prior = first.alpha_split, first.beta_split
+            found[ONE_TREE] = one_tree_outcome(split, prior, seconds)
     n, p = split.X.shape
     kind = "regression" if is_regression(split.name) else f"{len(np.unique(split.y))} classes"
     report.add(f"## {split.name}: {n:,} rows, {p} features, {kind} ({split.source})")
@@ -118,7 +125,7 @@ def hard_case(report: Report, seconds: float) -> list[Claim]:
     """Continuous inputs about as close to each other as h: thin strips at the true edges."""
     data, test = (make_cgm(800, integer=False, random_state=seed) for seed in (0, 1))
     source = "continuous inputs, h = .001, generated"
-    split = Split("cgm-continuous", data.data, data.target, test.data, test.target, source)
+    split = Split(HARD_CASE, data.data, data.target, test.data, test.target, source)
     ours = paper_samplers("cgm")
     with_replicas = f"HMC-DF, {REPLICAS} replicas"
     chosen = {
@@ -160,23 +167,30 @@ def run(console: Console) -> list[Claim]:
         f"load at the start {os.getloadavg()[0]:.1f}"
     )
     claims: list[Claim] = []
+    ours = asked_for("HAMILTREE_BENCH_SAMPLERS", list(OURS))
+    data = asked_for("HAMILTREE_BENCH_DATA", [*PAPER_DATASETS, HARD_CASE, *MORE])
     for name in PAPER_DATASETS:
+        if name not in data:
+            continue
         try:
             split = load_paper_split(name)
         except MissingDataError as error:
             report.add(f"## {name}: skipped, {error}")
             continue
         found = compare(report, split, paper_samplers(name), SECONDS, standardize=False)
-        claims += [agreement_claim(name, ours, found) for ours in OURS]
+        claims += [agreement_claim(name, who, found) for who in ours]
         if name in ("bcw", "raisin", "cgm"):
             claims += [
-                speed_claim(name, ours, CLASSIC, OVER_CLASSIC, found)
-                for ours in ("HMC-DF", "hard splits")
+                speed_claim(name, who, CLASSIC, OVER_CLASSIC, found)
+                for who in ("HMC-DF", "hard splits")
             ]
         if name == "cgm":
             claims.append(speed_claim(name, "HMC-DF", ONE_TREE, OVER_ONE_TREE, found))
-    claims += hard_case(report, SECONDS)
+    if HARD_CASE in data:
+        claims += hard_case(report, SECONDS)
     for name in MORE:
+        if name not in data:
+            continue
         try:
             split = load_more(name)
         except ImportError:
@@ -184,6 +198,6 @@ def run(console: Console) -> list[Claim]:
             continue
         chosen = samplers(HMCDF().configured(), HMCDFI().configured())
         found = compare(report, split, chosen, SECONDS, standardize=True)
-        claims += [agreement_claim(name, ours, found) for ours in OURS]
+        claims += [agreement_claim(name, who, found) for who in ours]
     report.save(claims)
     return claims

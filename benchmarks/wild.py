@@ -20,7 +20,7 @@ from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
 from hamiltree.methods import CGM, HMCDF
 from hamiltree.posterior.diagnostics import number, rank_rhat
 
-from .markdown import Claim, Report, table
+from .markdown import Claim, Report, asked_for, table
 from .wild_data import WILD, WildSet
 
 SECONDS = float(os.environ.get("HAMILTREE_BENCH_SECONDS", "60"))
@@ -30,11 +30,6 @@ SAMPLERS: dict[str, Any] = {
     "classic CGM": CGM(moves="prior"),
 }
 GOOD, FAIR = 1.01, 1.05
-
-
-def chosen(variable: str, names: list[str]) -> list[str]:
-    given = os.environ.get(variable)
-    return names if given is None else [name for name in names if name in given.split(";")]
 
 
 def fitted(data: WildSet, sampler: str, seconds: float) -> Any:
@@ -75,8 +70,8 @@ def run(console: Console) -> list[Claim]:
         f"# Four chains on two cores, {SECONDS:g} s at most: R-hat of the log-likelihood, of the "
         "leaves and of the worst of 20 predictions"
     )
-    names = chosen("HAMILTREE_BENCH_DATA", [data.name for data in WILD])
-    samplers = chosen("HAMILTREE_BENCH_SAMPLERS", list(SAMPLERS))
+    names = asked_for("HAMILTREE_BENCH_DATA", [data.name for data in WILD])
+    samplers = asked_for("HAMILTREE_BENCH_SAMPLERS", list(SAMPLERS))
     lines, worst = [], {}
     for data in WILD:
         if data.name not in names:
