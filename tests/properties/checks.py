@@ -29,6 +29,7 @@ CLEAR_ERRORS = re.compile(
             r"several columns of X have the same name, rename them: ",
             r"[Xy] holds times: turn them into numbers",
             r"[Xy] has masked cells: fill them in",
+            r"X holds texts in column \d+ .*: say which columns are categories",
             r"y has missing or infinite values: leave these rows out",
             r"holds whole numbers beyond the range of floating point: rescale them",
             r"class labels of 2\*\*53 and more cannot be told apart",
