@@ -27,6 +27,8 @@ CLEAR_ERRORS = re.compile(
             r"\|y\| must be at most 1e\+\d+ with standardize=",
             r"needs at least 2 classes; got 1 class",
             r"several columns of X have the same name, rename them: ",
+            r"the columns of X have names of several levels: give each one name",
+            r"X holds texts in column \d+ .*: say which columns are categories, ",
             r"[Xy] holds times: turn them into numbers",
             r"[Xy] has masked cells: fill them in",
             r"X holds texts in column \d+ .*: say which columns are categories",
@@ -36,7 +38,7 @@ CLEAR_ERRORS = re.compile(
             r"class labels of different types have no order: ",
             r"the columns must be .* in this order, got ",
             r"expected \d+ columns in a 2-d table, got shape ",
-            r"the rows to predict contain NaN or infinity",
+            r"the rows to predict contain (NaN or )?infinity",
             # scikit-learn's
             r"X has \d+ features, but \w+ is expecting \d+ features as input",
             r"The feature names should match those that were passed during fit",
