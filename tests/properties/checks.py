@@ -28,7 +28,6 @@ CLEAR_ERRORS = re.compile(
             r"needs at least 2 classes; got 1 class",
             r"several columns of X have the same name, rename them: ",
             r"the columns of X have names of several levels: give each one name",
-            r"X holds texts in column \d+ .*: say which columns are categories, ",
             r"[Xy] holds times: turn them into numbers",
             r"[Xy] has masked cells: fill them in",
             r"X holds texts in column \d+ .*: say which columns are categories",

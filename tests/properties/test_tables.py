@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from hamiltree.cli import app
 from hamiltree.inputs.encoding import Encoding, learn_encoding
-from hamiltree.inputs.tables import TableError, detect_task, labels, read_table
+from hamiltree.inputs.tables import SeveralTableError, TableError, detect_task, labels, read_table
 
 from .strategies import holds_for
 
@@ -118,7 +118,11 @@ def invoke(*arguments: object):
 
 def assert_one_line(error: TableError) -> None:
     assert len(str(error)) > 10
-    assert str(error).splitlines() == [str(error)]
+    # Several problems are a numbered list with a line each.
+    several = isinstance(error, SeveralTableError)
+    for number, line in enumerate(str(error).split("\n") if several else [str(error)]):
+        assert line.splitlines() == [line]
+        assert number == 0 or line.startswith(f"  {number}. ")
     event(f"refused: {str(error)[:40]}")
 
 
