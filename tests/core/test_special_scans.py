@@ -39,13 +39,17 @@ TAU = (1.3, 2.0)
 WAYS = ("rows", "bits", "bins", "single-bins")
 
 
+def classes_and_ways(ways):
+    """Numbers of classes, and how rows are held; those of regression are not held as bits."""
+    cases = [(n, way) for n in (0, 3) for way in ways if n or way != "bits"]
+    return pytest.mark.parametrize(("n_classes", "way"), cases)
+
+
 @pytest.fixture
 def hold(monkeypatch):
     """Have rows held in one of these ways."""
 
-    def change(way, n_classes=3):
-        if way == "bits" and not n_classes:
-            pytest.skip("numbers are not held as bits")
+    def change(way):
         monkeypatch.setattr(bits, "MAX_ROWS", 2048 if way == "bits" else 0)
         for module in (row_threads, rjhmc, rjhmc_state):
             monkeypatch.setattr(module, "BINNED_ROWS", 0 if "bins" in way else 8192)
@@ -106,12 +110,11 @@ class Bench:
         return math.exp(log_density)
 
 
-@pytest.mark.parametrize("way", WAYS[:3])
 @pytest.mark.parametrize("h", [0.0, 0.1])
-@pytest.mark.parametrize("n_classes", [0, 3])
+@classes_and_ways(WAYS[:3])
 def test_densities_of_scans_add_up(n_classes, h, way, rng, hold):
     """Over all rules, of a leaf with many rows, of one with few, and of an inner node."""
-    hold(way, n_classes)
+    hold(way)
     bench = Bench(rng, h, n_classes)
     assert held(bench) == way
     tree = bench.tree(5)
@@ -128,11 +131,10 @@ def test_densities_of_scans_add_up(n_classes, h, way, rng, hold):
         assert total == pytest.approx(1.0, abs=0.03)  # of the sums over thresholds
 
 
-@pytest.mark.parametrize("way", WAYS[:3])
-@pytest.mark.parametrize("n_classes", [0, 3])
+@classes_and_ways(WAYS[:3])
 def test_densities_of_categories_add_up(n_classes, way, rng, hold):
     """Exactly, for a column whose levels are all there, in part, or not at all."""
-    hold(way, n_classes)
+    hold(way)
     bench = Bench(rng, 0.0, n_classes, columns=[(3, False), (5, False)], n=14)
     for n_splits in (0, 2, 4, 6):
         tree = bench.tree(n_splits)
@@ -148,13 +150,12 @@ def test_densities_of_categories_add_up(n_classes, way, rng, hold):
             assert total == pytest.approx(1.0, rel=1e-9)
 
 
-@pytest.mark.parametrize("way", WAYS[:3])
 @pytest.mark.parametrize("columns", [COLUMNS, [(0, True)]], ids=["all", "missing"])
 @pytest.mark.parametrize("h", [0.0, 0.1])
-@pytest.mark.parametrize("n_classes", [0, 3])
+@classes_and_ways(WAYS[:3])
 def test_a_drawn_rule_has_the_density_it_was_drawn_with(n_classes, h, columns, way, rng, hold):
     """Of leaves, and of inner nodes whose subtrees are kept: there left and right differ."""
-    hold(way, n_classes)
+    hold(way)
     bench = Bench(rng, h, n_classes, columns=columns)
     for _ in range(40):
         tree = bench.tree(3)
@@ -173,11 +174,10 @@ def test_a_drawn_rule_has_the_density_it_was_drawn_with(n_classes, h, columns, w
         assert math.log(again) == pytest.approx(log_density, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("way", WAYS[:3])
-@pytest.mark.parametrize("n_classes", [0, 3])
+@classes_and_ways(WAYS[:3])
 def test_draws_follow_their_densities(n_classes, way, rng, hold):
     """Sets of a category with an absent level, sides, and "is missing": by a chi-squared test."""
-    hold(way, n_classes)
+    hold(way)
     columns = [(4, False), (0, True)]
     bench = Bench(rng, 0.0, n_classes, columns=columns, n=10, absent=3)
     tree = bench.tree(0)
@@ -207,7 +207,7 @@ def scanned(seed, h, n_classes, way, nodes, hold):
 
     Weights and densities, by trees, of one rule that the node has and of some that it does not.
     """
-    hold(way, n_classes)
+    hold(way)
     rng = np.random.default_rng(seed)
     bench = Bench(rng, h, n_classes, columns=[*COLUMNS, (0, True)], n=60, tau=(1.0, 1.0))
     assert held(bench) == way
@@ -230,9 +230,8 @@ def scanned(seed, h, n_classes, way, nodes, hold):
     return np.array(found)
 
 
-@pytest.mark.parametrize("way", ["bits", "single-bins"])
 @pytest.mark.parametrize("h", [0.0, 0.2])
-@pytest.mark.parametrize("n_classes", [0, 3])
+@classes_and_ways(["bits", "single-bins"])
 def test_scans_agree_however_rows_are_held(n_classes, h, way, rng, hold):
     """Bins that have a value each, and bits, say what the rows say one by one.
 
