@@ -74,7 +74,7 @@ def test_where_a_row_has_one_leaf_the_proposal_is_exact(rng):
 
 @pytest.mark.parametrize("power", [1.0, 0.3])
 def test_weights_differ_little_where_rows_reach_several_leaves(power, rng):
-    """Effective draws of importance sampling, each; Dirichlets of expected rows have .01."""
+    """Effective draws of importance sampling, per draw; Dirichlets of expected rows fail."""
     shares = []
     for _ in range(7):
         tree = random_tree(rng, 3, 4, oblique=False)

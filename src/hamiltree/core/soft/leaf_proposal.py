@@ -4,7 +4,7 @@ It is made for the law of p given the tree (and h and the power), from which it 
 little as can be had in a few passes over the rows. Where a row has one leaf, that law is a
 Dirichlet for each leaf. Where rows reach several, leaves share what the rows tell, and are less
 certain than the rows that they are expected to have would make them: Dirichlets by these rows alone
-are far too narrow, and the weights of what they propose differ by factors of hundreds.
+are far too narrow, and a few of the weights of what they propose outweigh all others.
 
 The ``centre`` is found by expectation and maximisation, and Newton steps. There the
 log-likelihood is taken as quadratic in p. With
