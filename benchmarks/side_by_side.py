@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -39,8 +40,11 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "many leaves, numbers": ("friedman", {}),
     "many leaves, classes": ("clusters", {}),
 }
-FIELDS = {"classes": {"class_prior": 1.0}, "numbers": {"sigma_prior": (1.5, 1.5)}}
-"""The priors of 0.1.0, whose defaults later versions changed."""
+FIELDS = {
+    "classes": {"class_prior": 1.0, "likelihood": "paper", "replicas": 1},
+    "numbers": {"sigma_prior": (1.5, 1.5), "replicas": 1},
+}
+"""The model of 0.1.0, whose defaults later versions changed."""
 
 
 def run(console: Console) -> Iterator[tuple[str, str, str, bool | None]]:
@@ -125,16 +129,17 @@ def work() -> None:
         method = given.pop("method", "hmc-df")
         classes = estimator is BayesianTreeClassifier
         fields = dict(FIELDS["classes" if classes else "numbers"])
-        if not classes and not method.startswith("hmc"):
-            fields = {}  # their prior of the noise is the same
         if "leaf_means" in given:
             fields["leaf_means"] = given.pop("leaf_means")
-        if "class_prior" in estimator().get_params(deep=False):
-            given |= {"method": method, **fields}  # version 0.1.0 had them on the estimator
-        else:
+        if find_spec("hamiltree.methods"):
             from hamiltree.methods import METHODS
 
-            given["method"] = METHODS[method](**fields)
+            kind = METHODS[method]
+            given["method"] = kind(**{k: v for k, v in fields.items() if hasattr(kind, k)})
+        else:  # version 0.1.0 had them on the estimator, with these defaults
+            if "leaf_means" in fields:
+                given["leaf_means"] = fields["leaf_means"]
+            given["method"] = method
         model = estimator(n_chains=1, n_draws=500, random_state=int(seed), **given).fit(X, y)
         print("seconds", model.posterior_.info.seconds, flush=True)
 

@@ -201,7 +201,7 @@ MUTANTS = [
     ),
     Mutant(
         "jumps from the prior: weight of the present state left out",
-        "core/soft/loop.py",
+        "core/soft/label_jumps.py",
         "jump_with_probabilities",
         "after - before + log_q",
         "after - log_posterior_as(model, CLASSES, tree, state.log_like[0]) + log_q",

@@ -345,5 +345,5 @@ def quantiles_of_rows(probabilities, z, means, sds, weight, first, last, out):
             out[j, row] = mixture_quantile(probabilities[j], z[j], means[row], sd, weight)
 
 
-unit(draws_of_rows, Float2, Forest, Float2, int, int, Workspace, Float3)
+unit(draws_of_rows, Float2, Forest, Float2, int, int, Workspace, Float3, seconds=2)
 unit(moments_of_rows, Float2, Forest, Float2, Float1, int, int, Workspace, Float2, Float2)

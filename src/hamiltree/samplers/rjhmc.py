@@ -20,6 +20,7 @@ from ..core.scan.data import (
 from ..core.scan.parts import PART_KERNELS
 from ..core.scan.proposals import kernels_of_scans
 from ..core.soft.data import (
+    LABELS,
     VALUE,
     Data,
     inputs_of,
@@ -33,6 +34,7 @@ from ..core.soft.hmc_steps import (
     Calls,
     hmc_steps,
 )
+from ..core.soft.label_jumps import jump_with_probabilities, no_label_jump
 from ..core.soft.learned_h import keep_h, update_h
 from ..core.soft.loop import advance
 from ..core.soft.parallel_likelihood import parallel_likelihood, pass_over_parts
@@ -100,12 +102,7 @@ class RJHMC:
 
     @property
     def kernels(self) -> list[Any]:
-        """What a chain of it calls; see ``core.backend.units``.
-
-        The longest at both ends, from which two processes compile them; the first of either have
-        little in common, and what comes second uses what these have compiled.
-        """
-        prior_moves = self.configuration.method.moves == "prior"
+        """What a chain of it calls; see ``core.backend.units``."""
         small = likelihood_of(family_of(self))
         large = bool(self.scan_data.code.size) or self.data.n_rows > BINNED_ROWS
         return [
@@ -115,13 +112,21 @@ class RJHMC:
             *(PART_KERNELS if large else ()),
             draws_of_rows,
             update_rules if has_rule_updates(self.configuration) else keep_rules,
-            propose_jump if prior_moves else no_jump,
+            *self.jumps,
             update_h if self.learns_h else keep_h,
             hmc_steps,
             nuts_on_tree,
             advance,
             *((pass_over_parts, parallel_likelihood) if large else (small,)),
         ]
+
+    @property
+    def jumps(self) -> tuple[Any, Any]:
+        """Of a tree alone, and with leaf probabilities: from the prior, where that is asked for."""
+        if self.configuration.method.moves != "prior":
+            return no_jump, no_label_jump
+        samples_them = family_of(self) == LABELS
+        return propose_jump, jump_with_probabilities if samples_them else no_label_jump
 
     @property
     def learns_h(self) -> bool:
@@ -164,7 +169,8 @@ class RJHMCChain:
         self.plan = make_plan(sampler, keep)
         self.calls = Calls(
             steps=hmc_steps,
-            jump=propose_jump if sampler.configuration.method.moves == "prior" else no_jump,
+            jump=sampler.jumps[0],
+            label_jump=sampler.jumps[1],
             update_h=update_h if sampler.learns_h else keep_h,
         )
         self.state = make_state(sampler)

@@ -151,7 +151,7 @@ class Record:
 
     def _write_function(self, words: NDArray[np.uint64], at: int, name: str, value: Any) -> None:
         try:
-            _function_writer(self.numba_type.fields[name])(words, at, value)
+            function_writer(self.numba_type.fields[name])(words, at, value)
         except ValueError as error:  # numba has no address for it
             raise TypeError(
                 f"{type(self).__name__}.{name} is called by pointer: compile {value} with "
@@ -315,7 +315,7 @@ def _put(typing: Any, words: Any, at: Any, value: Any) -> Any:
 
 
 @cache
-def _function_writer(kind: Any) -> Any:
+def function_writer(kind: Any) -> Any:
     """A kernel that puts a function of this type into the words of a record.
 
     How numba represents functions as values is its own business, so this is compiled.

@@ -2,8 +2,8 @@
 
 A unit is a kernel with the types of its arguments. Which units a sampler needs, it says itself; the
 first time on a machine they are compiled and kept (``cache``), later they are loaded. Two other
-processes compile them: they are started with the interpreter that runs us, work on the list from
-both ends, have a time limit, and what they leave undone is done here. The process that asks loads
+processes compile them: they are started with the interpreter that runs us, take the slow ones
+first, have a time limit, and what they leave undone is done here. The process that asks loads
 them, as all later ones do: ``cache`` says why.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from typing import Any
 from numba import types
 
 from .cache import CACHE, CAN_KEEP, ROOT, remove_old_folders
-from .records import as_type
+from .records import as_type, function_writer
 
 TIME_LIMIT = 600.0
 """Seconds that these processes may take."""
@@ -41,6 +42,8 @@ class Unit:
     name: str
     """module:kernel"""
     compile: Callable[[], object]
+    seconds: float
+    """About what it takes; only the order of compiling follows from it."""
 
     @property
     def mark(self) -> Path:
@@ -61,14 +64,25 @@ class Unit:
 _units: dict[str, Unit] = {}
 
 
-def unit(kernel: Any, *arguments: Any) -> None:
-    """Register a kernel with the types of its arguments, or with its function type."""
+def unit(kernel: Any, *arguments: Any, seconds: float = 1.0) -> None:
+    """Register a kernel with the types of its arguments, or with its function type.
+
+    ``seconds``: about what it takes to compile, where that is more than one.
+    """
+    name = _name_of(kernel)
     if len(arguments) == 1 and isinstance(arguments[0], types.FunctionType):
-        kinds = arguments[0].signature  # with what it returns: so numba looks for it in the cache
+
+        def compile() -> None:
+            # with what it returns: so numba looks for it in the cache
+            kernel.compile(arguments[0].signature)
+            function_writer(arguments[0])
     else:
         kinds = tuple(as_type(argument) for argument in arguments)
-    name = _name_of(kernel)
-    _units[name] = Unit(name, lambda: kernel.compile(kinds))
+
+        def compile() -> None:
+            kernel.compile(kinds)
+
+    _units[name] = Unit(name, compile, seconds)
 
 
 def _name_of(kernel: Any) -> str:
@@ -96,8 +110,8 @@ def compile_units(units: Sequence[Unit], say: Say = lambda *_: None) -> float:
     remove_old_folders()
     with tempfile.TemporaryDirectory(prefix="hamiltree-") as claims:
         share = len(units) >= FEWEST_TO_SHARE and (os.cpu_count() or 1) > 1
-        orders = [list(units), list(reversed(units))][: 2 if share else 1]
-        for helper in [_start_helper(order, claims) for order in orders]:
+        order = sorted(units, key=lambda found: -found.seconds)  # so that both end together
+        for helper in [_start_helper(order, claims) for _ in range(2 if share else 1)]:
             if helper is not None:
                 _wait_for(helper, units, say)
     for left in units:  # all of them, where nothing can be kept or no process can be started
@@ -165,11 +179,11 @@ def _wait_for(helper: subprocess.Popen[str], units: Sequence[Unit], say: Say) ->
 
 def main(claims: str, names: Sequence[str]) -> None:
     """What such a process does."""
-    units = []
-    for name in names:
-        module, thing = name.split(":")
-        units.append(unit_of(getattr(importlib.import_module(module), thing)))
-    _take(units, Path(claims))
+    for folder in ("hamiltree.core", "hamiltree.samplers"):
+        package = importlib.import_module(folder)
+        for module in pkgutil.walk_packages(package.__path__, f"{folder}."):
+            importlib.import_module(module.name)  # they register their kernels
+    _take([_units[name] for name in names], Path(claims))
 
 
 if __name__ == "__main__":

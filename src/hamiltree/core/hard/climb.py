@@ -90,5 +90,5 @@ def climb_hard(model, state, explorer, coldness, best, found, rng):
     model.power[0] = power
 
 
-unit(place_hard, HardModel, HardState)
-unit(climb_hard, HardModel, HardState, Explorer, Float1, Tree, Float1, RNG)
+unit(place_hard, HardModel, HardState, seconds=4)
+unit(climb_hard, HardModel, HardState, Explorer, Float1, Tree, Float1, RNG, seconds=2)

@@ -89,4 +89,4 @@ def propose_informed(proposals, tree, new, move, mode, rng):
     return _propose(proposals, tree, new, move, mode, rng)
 
 
-unit(propose_informed, PROPOSE)
+unit(propose_informed, PROPOSE, seconds=7)

@@ -103,4 +103,4 @@ def sweep_binned_columns(scan, first, stop, feature, threshold, levels, weights)
     return cells, total, widths, density
 
 
-unit(sweep_binned_columns, COLUMNS)
+unit(sweep_binned_columns, COLUMNS, seconds=7)

@@ -225,5 +225,5 @@ def log_density_in_column(columns, scan, feature, threshold, levels):
     return math.log(density) if density > 0.0 else -np.inf
 
 
-unit(sweep_columns, COLUMNS)
+unit(sweep_columns, COLUMNS, seconds=5)
 unit(no_special, DRAW_SPECIAL)

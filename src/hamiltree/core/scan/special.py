@@ -46,5 +46,5 @@ def draw_special(scan, f, total, rng):
     return draw_with_missing(scan, total, rng)
 
 
-unit(sweep_mixed_columns, COLUMNS)
+unit(sweep_mixed_columns, COLUMNS, seconds=3)
 unit(draw_special, DRAW_SPECIAL)

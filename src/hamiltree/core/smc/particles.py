@@ -347,6 +347,6 @@ def write_particles(plan, island, block, work, nothing, rng):
         scalars[i, SIGMA] = np.nan if n_classes > 0 else math.sqrt(variance)
 
 
-unit(advance, SMCPlan, Island, int, RNG)
+unit(advance, SMCPlan, Island, int, RNG, seconds=5)
 unit(drop_unused, Island)
 unit(write_particles, SMCPlan, Island, Block, Int2, Float1, RNG)

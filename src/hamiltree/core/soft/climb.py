@@ -156,4 +156,4 @@ def climb_soft(state, sweep, h_prior, coldness, best, best_h, found, rng):
 
 unit(log_posterior_of, Model, HPrior, Tree, Work)
 unit(log_integral, Model, HPrior, Tree, Work, int, RNG)
-unit(climb_soft, State, Int1, HPrior, Float1, Tree, Float1, Float1, RNG)
+unit(climb_soft, State, Int1, HPrior, Float1, Tree, Float1, Float1, RNG, seconds=2)

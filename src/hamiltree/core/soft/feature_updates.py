@@ -259,5 +259,5 @@ def keep_rules(model, tree, work, rule_work, mode, log_like, tally, rng):
 UPDATE_RULES = function_type(float, Model, Tree, Work, FeatureWork, int, float, Int2, RNG)
 """The type of these two."""
 
-unit(update_rules, UPDATE_RULES)
+unit(update_rules, UPDATE_RULES, seconds=3)
 unit(keep_rules, UPDATE_RULES)

@@ -322,6 +322,9 @@ STEPS = function_type(
 """The type of ``hmc_steps``."""
 
 
+LABEL_JUMP = function_type(types.none, State, Plan, JUMP, int, RNG)
+
+
 class Calls(Record):
     """Kernels of a chain that take its state, compiled once and called by pointer."""
 
@@ -329,8 +332,10 @@ class Calls(Record):
     """``hmc_steps``"""
     jump: Annotated[Any, JUMP]
     """``prior_jumps.propose_jump``, or ``no_jump`` where there are only informed moves."""
+    label_jump: Annotated[Any, LABEL_JUMP]
+    """``label_jumps.jump_with_probabilities`` where these are sampled, else ``no_label_jump``."""
     update_h: Annotated[Any, UPDATE_H]
     """``learned_h.update_h``, or ``keep_h`` where h is fixed."""
 
 
-unit(hmc_steps, STEPS)
+unit(hmc_steps, STEPS, seconds=3)

@@ -321,4 +321,4 @@ def label_likelihood(family, data, leaf_prior, h, p, tree, work, what, routed):
     return total
 
 
-unit(label_likelihood, LIKELIHOOD)
+unit(label_likelihood, LIKELIHOOD, seconds=4)

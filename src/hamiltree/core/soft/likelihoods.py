@@ -287,5 +287,5 @@ def number_likelihood(family, data, leaf_prior, h, p, tree, work, what, routed):
     return total
 
 
-unit(class_likelihood, LIKELIHOOD)
-unit(number_likelihood, LIKELIHOOD)
+unit(class_likelihood, LIKELIHOOD, seconds=4)
+unit(number_likelihood, LIKELIHOOD, seconds=6)

@@ -30,41 +30,13 @@ from ..tree.record import (
     is_full,
 )
 from .adaptation import end_window, freeze
-from .data import CLASSES, LABELS, has_noise
+from .data import LABELS, has_noise
 from .hmc_steps import SAMPLING, WARMUP, Calls, Plan, State, set_h, sweep_moves
-from .leaf_probabilities import (
-    propose_probabilities,
-    refresh_probabilities,
-    start_probabilities,
-    take_probabilities,
-    weigh_state,
-)
+from .leaf_probabilities import refresh_probabilities, start_probabilities
 from .learned_h import log_prior_of_h
 from .prior_jumps import STAY
 from .record import record_tree
-from .target import likelihood, log_posterior, log_posterior_as
-
-
-@kernel
-def jump_with_probabilities(state, plan, jump, phase, rng):
-    """A jump from the prior that also proposes leaf probabilities; the state moves, or stays."""
-    model, tree, proposal, tally = state.model, state.tree, state.proposal, state.tally[phase]
-    weight = weigh_state(model, tree, state.work, state.log_like[0])
-    before = log_posterior_as(model, CLASSES, tree, weight)
-    copy_tree(tree, proposal)
-    move, log_q = jump(model, proposal, plan.probs[phase], rng)
-    tally[move, 1] += 1
-    if move == STAY:
-        tally[move, 0] += 1
-        return
-    if log_q == -np.inf:
-        return
-    weight = propose_probabilities(model, proposal, state.work, rng)
-    after = log_posterior_as(model, CLASSES, proposal, weight)
-    if accept(after - before + log_q, rng):
-        tally[move, 0] += 1
-        copy_tree(proposal, tree)
-        state.log_like[0] = take_probabilities(model, tree)
+from .target import likelihood, log_posterior
 
 
 @inlined
@@ -107,7 +79,7 @@ def one_iteration(state, plan, calls, phase, rng):
     if not plan.prior_moves:
         return info, step
     if model.family == LABELS:
-        jump_with_probabilities(state, plan, jump, phase, rng)
+        calls.label_jump(state, plan, jump, phase, rng)
         return info, step
     before = log_posterior(model, proposal, log_like)
     move, log_q = jump(model, proposal, plan.probs[phase], rng)
@@ -183,4 +155,4 @@ def advance(state, plan, calls, block, n, rng):
     return n
 
 
-unit(advance, State, Plan, Calls, Block, int, RNG)
+unit(advance, State, Plan, Calls, Block, int, RNG, seconds=5)

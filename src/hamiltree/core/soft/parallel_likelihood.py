@@ -133,5 +133,5 @@ def connect_parts(data: Data, h: NDArray[np.float64], work: Work) -> None:
     )
 
 
-unit(parallel_likelihood, LIKELIHOOD)
+unit(parallel_likelihood, LIKELIHOOD, seconds=2)
 unit(pass_over_parts, Data, Float1, Work, int, int, int)

@@ -168,5 +168,5 @@ def sweep_of_family(family: int) -> Any:
     return sweep_labels if family == LABELS else sweep_integrated
 
 
-unit(sweep_integrated, SWEEP)
-unit(sweep_labels, SWEEP)
+unit(sweep_integrated, SWEEP, seconds=9)
+unit(sweep_labels, SWEEP, seconds=12)

@@ -384,4 +384,4 @@ NUTS = function_type(
 )
 """The type of ``nuts_on_tree``."""
 
-unit(nuts_on_tree, NUTS)
+unit(nuts_on_tree, NUTS, seconds=3)
