@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from functools import cache
 
 import pytest
 
 from . import MUTANTS
-from .harness import PACKAGE, ROOT, AnchorError, Mutant, function_in, mutate
+from .harness import INTERPRETED, PACKAGE, ROOT, AnchorError, Mutant, function_in, mutate
 
 SOURCE = '''
 def f(a, b):
@@ -44,6 +47,20 @@ def test_mutant_finds_its_term(mutant):
 def test_their_tests_are_there():
     paths = {path for mutant in MUTANTS for path in mutant.tests.partition(" -k ")[0].split()}
     assert [path for path in paths if not (ROOT / path).is_file()] == []
+
+
+def test_what_runs_uncompiled_can_be_imported():
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "HAMILTREE_INTERPRETED": "1"}
+    done = subprocess.run(
+        [*command, *INTERPRETED],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_names_are_unique():

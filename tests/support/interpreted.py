@@ -119,5 +119,5 @@ def _same(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _nothing(*given: Any) -> None:
+def _nothing(*given: Any, **named: Any) -> None:
     pass
