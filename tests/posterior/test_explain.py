@@ -334,5 +334,7 @@ def test_drawings_are_valid_and_hold_every_node(n_classes, oblique, seed):
     name = "{http://www.w3.org/2000/svg}"
     assert len(drawing.findall(f"{name}rect")) == len(tree.size)
     assert len(drawing.findall(f"{name}line")) == len(tree.size) - 1
+    dashed = [box for box in drawing.findall(f"{name}rect") if box.get("stroke-dasharray")]
+    assert len(dashed) == np.sum(tree.certainty < 0.5)
     large = fake_posterior(seed, n_leaves=np.full((2, 5), 30)).best_tree()
     assert tree_svg(large) == ""

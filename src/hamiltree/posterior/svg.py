@@ -37,6 +37,8 @@ class _Box:
     fill: str
     strength: float
     children: tuple[int, ...]
+    dashed: bool = False
+    """A split that fewer than half of the sampled trees have."""
 
 
 def tree_svg(tree: Tree, marked: Collection[int] = ()) -> str:
@@ -86,9 +88,11 @@ def _boxes(tree: Tree) -> list[_Box]:
         lines = _wrapped(left if less else text)
         lines += [f"\N{LESS-THAN OR EQUAL TO} {right}"] if less else []
         lines += [_cut(mark) for mark in softness(tree.preprocessing, node)]
-        if node["certainty"] is not None:
-            lines.append(f"{percent(node['certainty'])} of trees")
-        boxes.append(_Box(0.0, level, lines, "none", 0.0, ()))
+        certainty = node["certainty"]
+        if certainty is not None:
+            lines.append(f"{percent(certainty)} of trees")
+        dashed = certainty is not None and certainty < 0.5
+        boxes.append(_Box(0.0, level, lines, "none", 0.0, (), dashed))
         children = (place(node["yes"], level + 1), place(node["no"], level + 1))
         boxes[number].children = children
         boxes[number].x = sum(boxes[child].x for child in children) / 2
@@ -153,6 +157,7 @@ def _edge(box: _Box, below: _Box, side: str, tall: int, marked: bool) -> str:
 def _drawn(box: _Box, tall: int, marked: bool) -> str:
     left, top = box.x - WIDTH / 2, box.level * (tall + DOWN) + 2
     stroke, width = (MARK, 2.5) if marked else ("#8a8a8a", 1)
+    dashes = ' stroke-dasharray="5 3"' if box.dashed else ""
     radius = 12 if not box.children else 3
     fill = (
         f'fill="{box.fill}" fill-opacity="{box.strength:.2f}"'
@@ -168,5 +173,5 @@ def _drawn(box: _Box, tall: int, marked: bool) -> str:
     )
     return (
         f'<rect x="{left:.1f}" y="{top}" width="{WIDTH}" height="{tall}" rx="{radius}" {fill} '
-        f'stroke="{stroke}" stroke-width="{width}"/>{texts}'
+        f'stroke="{stroke}" stroke-width="{width}"{dashes}/>{texts}'
     )

@@ -37,9 +37,10 @@ function featureBars(container, data) {
       const scale = width - left - 76;
       shown.forEach((feature, i) => {
         const y = i * row + 4;
-        const [name] = wrapped(feature.name, left - 10, 13, 1);
+        const lines = wrapped(feature.name, left - 10, 13, 2);
+        lines.forEach((text, k) => svg.append(label(
+          left - 8, y + 23 - 7 * lines.length + 14 * k, text, { "text-anchor": "end", class: "name" })));
         svg.append(
-          label(left - 8, y + 16, name, { "text-anchor": "end", class: "name" }),
           svgElement("rect", {
             x: left, y: y + 4, width: Math.max(1, feature.share * scale), height: 15, rx: 2,
             class: "amount" }),

@@ -191,12 +191,12 @@ function likeliestPath(nodes, reached, data) {
   while (!node.leaf) {
     const next = reached[node.yes.index] >= reached[node.no.index] ? node.yes : node.no;
     const share = reached[next.index] / reached[node.index];
-    const sure = share < 0.995 ? ` (${percent(share)} of it goes this way)` : "";
+    const sure = share < 0.995 ? ` (with probability ${percent(share)})` : "";
     steps.push(element("li", {}, statement(node, next.side) + sure));
     node = next;
   }
   const share = reached[node.index];
-  const part = share < 0.995 ? `; ${percent(share)} of the row ends in this leaf` : "";
+  const part = share < 0.995 ? `; the row ends here with probability ${percent(share)}` : "";
   steps.push(element("li", { class: "end" }, leafSentence(node, data) + part));
   return steps;
 }

@@ -30,6 +30,7 @@ function treeFigure(figure, data, options = {}) {
     width = availableWidth(figure);
     card.hidden = true;
     const placed = place(nodes, data, width);
+    figure.classList.toggle("broad", placed.width > 1.3 * placed.height); // on paper two others share a line
     groups = nodes.map((node, i) => nodeGroup(node, placed.boxes[i], placed, data));
     const svg = svgElement("svg", {
       width: placed.width, height: placed.height, class: placed.outline ? "tree outline" : "tree",
