@@ -82,12 +82,13 @@ MOVES: list[tuple[str, Node, Node]] = [
     ),
     ("swap", ("f", ("g", "A", "B"), "C"), ("*g", ("*f", "A", "B"), "C")),
     ("relocate", ("f", "A", ("g", "1", "B")), ("f", ("*k", "A", "+a"), "B")),
+    ("rotate", ("f", ("g", "A", "B"), "C"), ("*g", "A", ("*f", "B", "C"))),
 ]
 
 
 def draw_moves() -> None:
-    """Before and after each move; what is drawn from a scan, or exchanged, is coloured."""
-    _, axes = plt.subplots(2, 4, figsize=(11, 5), layout="constrained")
+    """Before and after each move; what is new or has moved is coloured."""
+    _, axes = plt.subplots(3, 3, figsize=(9.5, 6.9), layout="constrained")
     for ax, (name, before, after) in zip(axes.ravel(), MOVES, strict=False):
         width = draw_tree(ax, before, 0.0)
         ax.annotate(
@@ -104,7 +105,7 @@ def draw_moves() -> None:
         ((0.78, "f"), "a split, by its feature"),
         ((0.60, "1"), "a leaf"),
         ((0.42, "A"), "a leaf or a subtree, kept"),
-        ((0.24, "*g"), "a rule from a scan (swap: exchanged)"),
+        ((0.24, "*g"), "a rule from a scan, or one that\nhas moved (swap, rotate)"),
         ((0.06, "+a"), "a new leaf"),
     ]
     for (y, label), text in lines:
