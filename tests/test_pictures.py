@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hamiltree.core.moves.propose import NAMES
+
 from .support.examples import ROOT
 
 IMAGES = ROOT / "docs" / "images"
@@ -22,7 +24,7 @@ OF_FITS = sorted(
         for name in re.findall(r'save\("([\w-]+)"', (IMAGES / script).read_text("utf-8"))
     }
 )
-PAGES_WITH_THE_TREE = ("README.md", "docs/start.md", "docs/tutorial-reading.md")
+PAGES_WITH_THE_TREE = ("README.md", "docs/start.md")
 
 
 def chunks(path: Path) -> dict[str, list[bytes]]:
@@ -69,3 +71,9 @@ def test_the_tree_of_the_text_is_the_tree_of_the_picture(page):
 def test_entry_pages_show_one_tree(page):
     text = (ROOT / page).read_text("utf-8")
     assert re.findall(r"images/(\w*tree[\w-]*)\.png", text) == ["tree"]
+
+
+def test_the_picture_of_the_moves_has_every_move():
+    script = (IMAGES / "sampler.py").read_text("utf-8")
+    (drawn,) = re.findall(r"^MOVES.*?^\]", script, re.DOTALL | re.MULTILINE)
+    assert [name for name in NAMES if not re.search(rf'["| ]{name}["| ]', drawn)] == []
