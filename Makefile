@@ -14,7 +14,7 @@ help:
 	@echo "make test-long  the statistical tests that take longer"
 	@echo "make test-mutations  break each term on purpose and see its test fail (an hour)"
 	@echo "make test-numpyro    NUTS against NumPyro's (installs JAX)"
-	@echo "make docs       the documentation as web pages, in build/docs"
+	@echo "make docs       the documentation as web pages, in build/docs; runs the tutorials (2 minutes)"
 	@echo "make coverage   the tests again, and which lines they reach, in build/coverage"
 	@echo "make lint       every check of .pre-commit-config.yaml, on all files"
 	@echo "make hooks      the same before each commit"
@@ -76,7 +76,7 @@ test-numpyro: $(VENV)/.dev
 	$(BIN)/python -m pytest -m numpyro
 
 docs: $(VENV)/.dev
-	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	$(BIN)/python -m sphinx -E -W --keep-going -q docs build/docs
 	@echo "open build/docs/index.html"
 
 coverage: $(VENV)/.dev

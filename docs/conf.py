@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -10,15 +12,27 @@ from docutils.utils.math.latex2mathml import tex2mathml
 
 import hamiltree
 
+sys.path.insert(0, str(Path(__file__).parent))
+from notebooks import configure_kernels, publish_notebooks, show_download
+
 project = "hamiltree"
 author = "the hamiltree developers"
 release = version = hamiltree.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 smartquotes = False  # preset="paper" is code wherever it stands
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+
+# The tutorials are notebooks, which are executed whenever the pages are built; what goes wrong
+# there, or is written to standard error, such as a warning that chains disagree, ends the build.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_timeout = 600
+nb_execution_show_tb = True
+nb_output_stderr = "error"
+nb_merge_streams = True
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
@@ -73,3 +87,6 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", quote_fitted_names, priority=100)
     app.connect("autodoc-process-docstring", keep_last_underscores, priority=900)
     app.connect("autodoc-skip-member", skip_inherited)
+    app.connect("builder-inited", configure_kernels)
+    app.connect("html-page-context", show_download)
+    app.connect("build-finished", publish_notebooks)

@@ -22,7 +22,7 @@ from hamiltree.posterior.loo import FEWEST_DRAWS
 from hamiltree.posterior.tree import Tree
 
 from .support.draws import place
-from .support.examples import ROOT, WRITTEN, pages, run_page
+from .support.examples import CELL, ROOT, WRITTEN, pages, programs, run_page
 
 DOCS = ROOT / "docs"
 DIRECTIVE = re.compile(r"^\.\. auto\w+:: ([\w.]+)", re.MULTILINE)
@@ -60,7 +60,7 @@ def lasting(output: str) -> list[str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("page", ["README.md", "docs/start.md", "docs/tutorial-decision.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
 def test_pages_show_what_their_programs_print(page):
     written = json.loads(WRITTEN.read_text("utf-8"))
     if place() != written:
@@ -79,6 +79,19 @@ def test_pages_with_programs_are_found():
     assert {"README.md", "start.md", "choosing.md", "gallery.md"} | tutorials <= {
         path.name for path in pages()
     }
+
+
+def test_cells_of_notebooks_are_formatted_as_programs_are(tmp_path):
+    """Ruff looks into blocks of Python alone."""
+    cells = [
+        found[2] for page in DOCS.glob("tutorial-*.md") for found in CELL.finditer(page.read_text())
+    ]
+    assert len(cells) > 40
+    for k, cell in enumerate(cells):
+        (tmp_path / f"cell_{k}.py").write_text(cell, "utf-8")
+    command = ["ruff", "format", "--check", "--config", ROOT / "pyproject.toml", tmp_path]
+    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 # ------------------------------------------------------------------ the reference
@@ -154,17 +167,57 @@ def test_every_page_is_in_the_index():
     assert {page.stem for page in DOCS.glob("*.md")} - {"index"} <= set(listed)
 
 
-def test_the_pages_build_without_a_warning_and_load_nothing(tmp_path):
-    for needed in ("sphinx", "myst_parser", "furo"):
+LOADED = re.compile(
+    r"<(?:script|img|iframe)[^>]+src=\"(?:https?:)?//|<link[^>]+href=\"(?:https?:)?//"
+)
+
+
+def build(site, *options):
+    """The pages, in a folder; a warning is an error. The notebooks are executed unless told not."""
+    for needed in ("sphinx", "myst_nb", "furo"):
         pytest.importorskip(needed, reason="pip install --group docs")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(DOCS), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", *options, DOCS, site]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr
-    loaded = re.compile(
-        r"<(?:script|img|iframe)[^>]+src=\"(?:https?:)?//|<link[^>]+href=\"(?:https?:)?//"
-    )
-    for page in tmp_path.glob("*.html"):
-        assert not loaded.search(page.read_text("utf-8")), page.name
-    reference = "".join((tmp_path / f"{p.stem}.html").read_text("utf-8") for p in REFERENCE)
+    for page in site.glob("*.html"):
+        assert not LOADED.search(page.read_text("utf-8")), page.name
+
+
+def test_the_pages_build_without_a_warning_and_load_nothing(tmp_path):
+    site = tmp_path / "site"
+    build(site, "-D", "nb_execution_mode=off")
+    reference = "".join((site / f"{p.stem}.html").read_text("utf-8") for p in REFERENCE)
     for name in public_names():
         assert f'id="{name}"' in reference, name
+    check_notebooks(site)
+
+
+@pytest.mark.long
+def test_the_build_executes_the_tutorials(tmp_path):
+    """With the chains that readers get: a warning or a false claim of the text ends the build."""
+    site = tmp_path / "site"
+    build(site)
+    for page, notebook in check_notebooks(site).items():
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        assert all(cell["execution_count"] for cell in cells)
+        kinds = {
+            kind
+            for cell in cells
+            for output in cell["outputs"]
+            for kind in output.get("data", {output["output_type"]: None})
+        }
+        assert {"stream", "text/html", "image/png"} <= kinds, page
+
+
+def check_notebooks(site):
+    """Each tutorial offers its notebook, which can be read without the other pages."""
+    found = {}
+    for page in sorted(DOCS.glob("tutorial-*.md")):
+        path = site / "notebooks" / f"{page.stem}.ipynb"
+        assert f'href="notebooks/{path.name}"' in (site / f"{page.stem}.html").read_text("utf-8")
+        found[page.name] = notebook = json.loads(path.read_text("utf-8"))
+        code = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+        assert [f"{source}\n" for source in code] == [program for program, _ in programs(page)]
+        text = "".join("".join(c["source"]) for c in notebook["cells"])
+        assert not re.search(r"\]\((?!https?://)", text), "a link to a page that is not there"
+    return found

@@ -22,7 +22,8 @@ import hamiltree.methods
 import hamiltree.plots
 from hamiltree.posterior.tree import Tree
 
-from .support.examples import PROGRAM, pages
+from .support.examples import pages
+from .support.examples import programs as programs_of
 
 MODULES = (hamiltree, hamiltree.methods, hamiltree.plots, hamiltree.datasets)
 NAMES = {name: getattr(module, name) for module in MODULES for name in module.__all__}
@@ -65,7 +66,7 @@ EXAMPLES = {
 
 def programs() -> list[str]:
     """The source of every example."""
-    found = [p[1] for page in pages() for p in PROGRAM.finditer(page.read_text("utf-8"))]
+    found = [program for page in pages() for program, _ in programs_of(page)]
     for documented in EXAMPLES.values():
         parsed = doctest.DocTestParser().get_examples(inspect.getdoc(documented) or "")
         found.append("".join(example.source for example in parsed))

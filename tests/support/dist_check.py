@@ -1,14 +1,17 @@
 """Would a stranger's install work? ``make dist-check``, or ``python -m tests.support.dist_check``.
 
 Builds the source distribution and, from it, the wheel, into ``dist``; looks through both; installs
-each into an empty environment; and runs ``hamiltree demo`` and the program of the README there, in
-an empty folder, with an empty cache of compiled code. Needs the dependency groups ``dist`` and
+each into an empty environment; and goes a newcomer's way there, in an empty folder and with an
+empty cache of compiled code: ``hamiltree demo``, the programs and commands of the README, and, with
+the wheel, the first steps and the cells of the tutorials. Needs the dependency groups ``dist`` and
 ``test``.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -17,12 +20,22 @@ import venv
 import zipfile
 from pathlib import Path
 
-from .examples import PROGRAM
+from .examples import programs
 
 ROOT = Path(__file__).parents[2]
 DIST = ROOT / "dist"
 MADE_BY_THE_BUILD = {"PKG-INFO", ".gitignore"}
 """What a source distribution has at its top beside files of the repository."""
+COMMAND = re.compile(r"^    (hamiltree (?:fit|report|predict) .*?)(?:  #.*)?$", re.MULTILINE)
+"""Of the README; ``demo`` and ``compile`` stand in its text."""
+TABLES = """
+from hamiltree.datasets import load_heart
+
+X, y = load_heart(return_X_y=True)
+X.assign(diagnosis=y).to_csv("patients.csv", index=False)
+X.head(20).to_csv("new_patients.csv", index=False)
+"""
+"""The files that these commands name."""
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> str:
@@ -93,13 +106,15 @@ def check_that_tests_load(sdist: Path, folder: Path) -> None:
 
 
 def check_install(distribution: Path, folder: Path) -> None:
-    """Install into an empty environment, and run the demo in an empty folder."""
+    """Install into an empty environment, and go a newcomer's way in an empty folder."""
     venv.create(folder / "environment", with_pip=True)
     scripts = folder / "environment" / ("Scripts" if os.name == "nt" else "bin")
     run(scripts / "python", "-m", "pip", "install", "--quiet", distribution)
     empty = folder / "empty"
     empty.mkdir()
-    cache = {"XDG_CACHE_HOME": str(folder / "cache"), "NUMBA_CACHE_DIR": ""}
+    cache = {
+        "XDG_CACHE_HOME": str(folder / "cache"), "NUMBA_CACHE_DIR": "", "MPLBACKEND": "Agg",
+    }  # fmt: skip
     where = run(scripts / "python", "-c", "import hamiltree; print(hamiltree.__file__)", cwd=empty)
     if not Path(where.strip()).is_relative_to(folder.resolve()):
         sys.exit(f"imported from elsewhere: {where}")
@@ -108,13 +123,41 @@ def check_install(distribution: Path, folder: Path) -> None:
     if not any(name.endswith(".html") for name in made):
         sys.exit(f"{said}\nthe demo wrote no report, only: {made}")
     print(f"{distribution.name}: the demo ran, and wrote {', '.join(made)}")
-    readme = (ROOT / "README.md").read_text("utf-8")
-    program = empty / "readme.py"
-    program.write_text("\n".join(found[1] for found in PROGRAM.finditer(readme)), "utf-8")
-    said = run(scripts / "python", program, cwd=empty, **cache)
-    if "% of trees" not in said:
-        sys.exit(f"{said}\nthe program of the README printed no tree")
-    print(f"{distribution.name}: the program of the README ran")
+    for page in pages_to_run(distribution):
+        check_page(page, scripts, empty, cache)
+    check_commands(scripts, empty, cache)
+
+
+def pages_to_run(distribution: Path) -> list[Path]:
+    """The README; with the wheel the first steps and the tutorials, too."""
+    others = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs").glob("tutorial-*.md"))]
+    return [ROOT / "README.md", *(others if distribution.suffix == ".whl" else ())]
+
+
+def check_page(page: Path, scripts: Path, folder: Path, cache: dict[str, str]) -> None:
+    """Run a page's programs as one."""
+    program = folder / f"{page.stem}.py"
+    program.write_text("\n".join(source for source, _ in programs(page)), "utf-8")
+    said = run(scripts / "python", program, cwd=folder, **cache)
+    if "% of trees" not in said and "chains agree" not in said:
+        sys.exit(f"{said}\n{page.name} printed neither a tree nor whether the chains agree")
+    if "Warning" in said:
+        sys.exit(f"{said}\n{page.name} warned")
+    print(f"{page.name}: ran")
+
+
+def check_commands(scripts: Path, folder: Path, cache: dict[str, str]) -> None:
+    """Run the README's commands, on the heart data under the names that it gives them."""
+    commands = COMMAND.findall((ROOT / "README.md").read_text("utf-8"))
+    if len(commands) < 3:
+        sys.exit("the README lost its commands")
+    run(scripts / "python", "-c", TABLES, cwd=folder, **cache)
+    for command in commands:
+        name, *arguments = shlex.split(command)
+        said = run(scripts / name, *arguments, cwd=folder, **cache)
+    if "diseased" not in said or not (folder / "report.html").exists():
+        sys.exit(f"{said}\nthe README's commands did not predict, or wrote no report")
+    print(f"README.md: {len(commands)} commands ran")
 
 
 def main() -> None:

@@ -3,6 +3,9 @@
 ``python -m tests.support.examples [PAGE ...]`` runs every page's Python blocks in order and puts
 what they printed into the ``text output`` blocks that follow them. ``test_docs.py`` runs them too,
 with short chains, and those of the first pages in full where processor and numba are the same.
+
+The tutorials are notebooks, which ``make docs`` executes: what they print stands in no file. Their
+cells are run by ``test_docs.py`` as other pages' programs are, with short chains.
 """
 
 from __future__ import annotations
@@ -24,6 +27,12 @@ ROOT = Path(__file__).parents[2]
 WRITTEN = ROOT / "tests" / "data" / "examples.json"
 """The processor and numba by which the outputs were written last: draws depend on them."""
 PROGRAM = re.compile(r"^```python\n(.*?)^```\n(?:\n```text output\n(.*?)^```\n)?", re.DOTALL | re.M)
+CELL = re.compile(
+    r"^```\{code-cell\} ipython3\n((?:---\n.*?^---\n|(?::[^\n]*\n)+\n)?)(.*?)^```\n",
+    re.DOTALL | re.M,
+)
+HIDDEN = "remove-cell"
+"""Marks cells that check what the text says of the outputs: true of the chains of the build."""
 WALKTHROUGH = "command-line.md"
 """Has a test of its own."""
 
@@ -31,7 +40,14 @@ WALKTHROUGH = "command-line.md"
 def pages() -> list[Path]:
     """Those with programs in them."""
     found = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    return [page for page in found if page.name != WALKTHROUGH and PROGRAM.search(page.read_text())]
+    return [page for page in found if page.name != WALKTHROUGH and programs(page)]
+
+
+def programs(page: Path) -> list[tuple[str, str | None]]:
+    """Each program of a page, or cell of a notebook, with what the page says it prints."""
+    text = page.read_text("utf-8")
+    cells = [(found[2], None) for found in CELL.finditer(text) if HIDDEN not in found[1]]
+    return cells or [(found[1], found[2]) for found in PROGRAM.finditer(text)]
 
 
 def run_page(page: Path) -> Iterator[tuple[str, str, str | None]]:
@@ -41,11 +57,11 @@ def run_page(page: Path) -> Iterator[tuple[str, str, str | None]]:
     """
     names: dict[str, Any] = {"__name__": "__main__"}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for found in PROGRAM.finditer(page.read_text("utf-8")):
+        for program, shown in programs(page):
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                exec(compile(found[1], f"<{page.name}>", "exec"), names)
-            yield found[1], printed.getvalue(), found[2]
+                exec(compile(program, f"<{page.name}>", "exec"), names)
+            yield program, printed.getvalue(), shown
 
 
 def written(program: str, printed: str, shown: str | None) -> str:
@@ -59,7 +75,7 @@ def main() -> None:
     os.environ.setdefault("MPLBACKEND", "Agg")
     chosen = {Path(name).name for name in sys.argv[1:]}
     for page in pages():
-        if chosen and page.name not in chosen:
+        if (chosen and page.name not in chosen) or not PROGRAM.search(page.read_text("utf-8")):
             continue
         parts = iter([written(*found) for found in run_page(page)])
         text = PROGRAM.sub(lambda _, parts=parts: next(parts), page.read_text("utf-8"))
