@@ -47,6 +47,7 @@ html_theme = "furo"
 html_title = f"hamiltree {release}"
 html_static_path = ["static"]
 html_css_files = ["pages.css"]
+html_js_files = ["pages.js"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_show_copyright = False

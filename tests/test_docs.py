@@ -21,6 +21,7 @@ from hamiltree.methods import METHODS
 from hamiltree.posterior.loo import FEWEST_DRAWS
 from hamiltree.posterior.tree import Tree
 
+from .support.browser import accessibility, browser
 from .support.draws import place
 from .support.examples import CELL, ROOT, WRITTEN, pages, programs, run_page
 
@@ -183,13 +184,27 @@ def build(site, *options):
         assert not LOADED.search(page.read_text("utf-8")), page.name
 
 
-def test_the_pages_build_without_a_warning_and_load_nothing(tmp_path):
-    site = tmp_path / "site"
-    build(site, "-D", "nb_execution_mode=off")
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The pages without what the tutorials print."""
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    build(folder, "-D", "nb_execution_mode=off")
+    return folder
+
+
+def test_the_pages_build_without_a_warning_and_load_nothing(site):
+    assert (site / "index.html").exists()
     reference = "".join((site / f"{p.stem}.html").read_text("utf-8") for p in REFERENCE)
     for name in public_names():
         assert f'id="{name}"' in reference, name
-    check_notebooks(site)
+
+
+def test_tutorials_can_be_downloaded(site):
+    assert len(check_notebooks(site)) == 4
+
+
+def test_pages_are_accessible(site):
+    check_accessibility(site, "index", "start", "gallery", "api-classifier", "command-line")
 
 
 @pytest.mark.long
@@ -207,6 +222,18 @@ def test_the_build_executes_the_tutorials(tmp_path):
             for kind in output.get("data", {output["output_type"]: None})
         }
         assert {"stream", "text/html", "image/png"} <= kinds, page
+    check_accessibility(site, *(page.stem for page in DOCS.glob("tutorial-*.md")))
+
+
+def check_accessibility(site, *pages):
+    """What axe-core says about pages in the light and in the dark: nothing serious."""
+    with browser() as running:
+        for scheme in ("light", "dark"):
+            page = running.new_page(color_scheme=scheme)
+            for name in pages:
+                page.goto((site / f"{name}.html").as_uri())
+                found = [v for v in accessibility(page) if v["impact"] in ("serious", "critical")]
+                assert found == [], f"{name}, {scheme}"
 
 
 def check_notebooks(site):
