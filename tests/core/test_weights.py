@@ -37,6 +37,7 @@ from hamiltree.core.soft.target import (
     log_density_and_gradient,
     unconstrain,
 )
+from hamiltree.core.tree.kinds import NO_LEVELS, plain_kinds
 from hamiltree.core.tree.nodes import right_child
 from hamiltree.core.tree.record import make_block
 from hamiltree.core.tree.routing import BLOCK
@@ -285,13 +286,13 @@ def test_particles(n_classes, broken, rng):
             weights = weights + 1e-12  # not looked up any more
         table = SMC.build(Problem(columns, y, n_classes, weights), configuration, 1).plan.table
         assert (table.terms.shape[1] == 0) == (broken and weights is not None)
-        pool, work = make_pool(table, 64, 64 * len(y), True), make_scratch(table)
+        pool, work = make_pool(table, 64, 64 * len(y), True), make_scratch(table, plain_kinds(2))
         add_root(table, pool)
         scores = []
         for f in range(2):
             gaps, total = score_gaps(table, pool, 0, f, work)
             scores += [*work.score[:gaps], total]
-        left = children_of(table, pool, 0, 0, int(table.rank[0].max()) // 2)
+        left = children_of(table, pool, 0, 0, int(table.rank[0].max()) // 2, 0.0, NO_LEVELS, None)
         both = [pool.log_marginal[left], pool.log_marginal[left + 1]]
         rows = [rows_of(table, pool, node) for node in (0, left)]
         can_split = [pool.varying[node] > 0 for node in (left, left + 1)]

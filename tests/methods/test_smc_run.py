@@ -6,12 +6,15 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas
 import pytest
 from scipy import stats
 
 from hamiltree import BayesianTreeClassifier, BayesianTreeRegressor
-from hamiltree.core.smc.node_pool import NOWHERE, add_root, children_of, make_pool
+from hamiltree.core.smc.node_pool import NOWHERE, add_root, children_of, finish_node, make_pool
 from hamiltree.core.smc.particles import draw_offspring, drop_unused, make_particles
+from hamiltree.core.smc.proposals import propose_rule
+from hamiltree.core.tree.kinds import NO_LEVELS
 from hamiltree.methods import SMC
 from hamiltree.plots import plot_leaves, plot_trace
 from hamiltree.posterior import Posterior
@@ -20,8 +23,10 @@ from hamiltree.running.run import Problem, sample
 from hamiltree.samplers import smc
 
 from ..reference.enumerate_smc import TINY, TinyProblem, grid_problem
+from ..reference.special import psi_of
 from ..statistical.smc_battery import PROPOSALS, RESAMPLINGS, Z_LIMIT, configuration_of, run_islands
 from ..support.configuring import configured
+from ..support.special import COLUMNS, as_columns, kinds_of, random_rows, set_of
 
 
 def walk(draws, problem: TinyProblem, t: int):
@@ -37,15 +42,12 @@ def walk(draws, problem: TinyProblem, t: int):
         if size[mine] == 1:
             leaves.append(rows)
             return (math.log1p(-p) if splits else 0.0), depth
-        f, tau = int(draws.feature[split]), draws.threshold[split]
+        levels = 0 if draws.levels is None else int(draws.levels[split])
+        prior, left = problem.at(rows, int(draws.feature[split]), draws.threshold[split], levels)
         split += 1
-        x = [problem.X[i, f] for i in rows]
-        of_feature = sum(mass for mass, _, _, feature in splits if feature == f)
-        left = frozenset(i for i in rows if problem.X[i, f] <= tau)
         below = [descend(part, depth + 1) for part in (left, rows - left)]
         assert size[mine] == node - mine
-        density = math.log(p * of_feature / (max(x) - min(x)))
-        return density + below[0][0] + below[1][0], max(below[0][1], below[1][1])
+        return math.log(p * prior) + below[0][0] + below[1][0], max(below[0][1], below[1][1])
 
     log_prior, depth = descend(frozenset(range(len(problem.y))), 0)
     return log_prior, sum(math.log(problem.leaf(rows)) for rows in leaves), depth, leaves
@@ -70,7 +72,7 @@ def test_densities_and_leaves_belong_to_the_trees(name, proposal, seed):
             ]
             np.testing.assert_array_equal(mine, counts)
         else:
-            square = np.average(mine[:, 1] ** 2, weights=[len(rows) for rows in leaves])
+            square = np.average(mine[:, 1] ** 2, weights=[problem.n_rows(rows) for rows in leaves])
             assert draws.sigma.flat[t] == pytest.approx(math.sqrt(square), rel=1e-12)
 
 
@@ -143,14 +145,55 @@ def test_shared_children_are_the_right_ones(rng):
     pool = pool._replace(slot=np.full(8192, NOWHERE))  # so full that most pairs are misplaced
     add_root(table, pool)
     cuts = [(f, cut) for f in range(60) for cut in range(99)]
-    lefts = [children_of(table, pool, 0, f, cut) for f, cut in cuts]
+
+    def left_of(f, cut):
+        return children_of(table, pool, 0, f, cut, 0.0, NO_LEVELS, None)
+
+    lefts = [left_of(f, cut) for f, cut in cuts]
     assert len(set(lefts)) == len(cuts)
-    assert [children_of(table, pool, 0, f, cut) for f, cut in cuts] == lefts
+    assert [left_of(f, cut) for f, cut in cuts] == lefts
     for (f, cut), left in zip(cuts, lefts, strict=True):
         for child, inside in ((left, table.rank[f] <= cut), (left + 1, table.rank[f] > cut)):
             begin = pool.start[child]
             rows = pool.rows[begin : begin + pool.n_rows[child]]
             np.testing.assert_array_equal(rows, np.flatnonzero(inside))
+
+
+@pytest.mark.parametrize("proposal", PROPOSALS)
+def test_children_are_shared_where_rules_part_the_rows_alike(proposal, rng):
+    """Whatever a rule says of levels that no row has, and of missing cells where there are none."""
+    X = random_rows(rng, 60)
+    X[X[:, 3] == 4, 3] = 2  # the last level is that of no row
+    X[30:, 1] = np.where(np.isnan(X[30:, 1]), 0.5, X[30:, 1])
+    configuration = configured(method="smc", split_proposal=proposal)
+    problem = Problem(as_columns(X), np.arange(60) % 2, 2, None, kinds_of())
+    sampler = smc.SMC.build(problem, configuration, 1)
+    table, special = sampler.plan.table, sampler.special
+    chain, pool = sampler.start(rng), make_pool(table, 4096, 60 * 4096, proposal == "posterior")
+    add_root(table, pool)
+    half = children_of(table, pool, 0, 0, -1, 0.0, NO_LEVELS, None)  # all go right
+    pool.rows[pool.start[half + 1] :][:30] = np.arange(30, 60)
+    pool.n_rows[half + 1] = 30
+    finish_node(table, pool, half + 1, 0, 0)
+    assert np.isnan(X[:30, 1]).any()
+    parts: dict[int, set] = {}
+    for k in range(3000):
+        node = (0, half + 1)[k % 2]
+        rows = np.arange(60)[30 * (node > 0) :]
+        f, threshold, levels, cut, _ = propose_rule(
+            table, pool, node, sampler.plan.proposal, chain.island.scratch, special, rng
+        )
+        right = np.uint64(levels)
+        left = children_of(table, pool, node, f, cut, threshold, right, special)
+        goes = psi_of((f, threshold, set_of(levels)), X[rows], COLUMNS, 0.0)
+        for child, inside in ((left, rows[goes == 0]), (left + 1, rows[goes == 1])):
+            begin = pool.start[child]
+            found = pool.rows[begin : begin + pool.n_rows[child]]
+            np.testing.assert_array_equal(found, inside)
+        parts.setdefault(left, set()).add((node, f, tuple(rows[goes == 0])))
+    assert all(len(ways) == 1 for ways in parts.values())
+    assert len(set.union(*parts.values())) == len(parts)
+    assert len(parts) > 100
 
 
 @pytest.mark.parametrize("resampling", RESAMPLINGS)
@@ -268,6 +311,31 @@ def test_what_smc_cannot_do_is_refused(rng):
         BayesianTreeRegressor(method=SMC(min_leaves=3)).fit(X, y.astype(float))
     with pytest.raises(TypeError, match="variance"):
         SMC(variance="common")  # a leaf could not be judged on its own
+
+
+def test_sets_of_too_many_levels_are_refused(rng):
+    table = pandas.DataFrame({"site": np.arange(130) % 13, "arm": np.arange(130) % 12})
+    y = rng.normal(size=130)
+    options = {"n_chains": 1, "n_draws": 20, "categorical_features": ["site", "arm"]}
+    with pytest.raises(ValueError, match=r'up to 12 levels: site has 13. Set split_proposal="emp'):
+        BayesianTreeRegressor(method="smc", **options).fit(table, y)
+    model = BayesianTreeRegressor(method=SMC(split_proposal="empirical"), **options)
+    assert np.isfinite(model.fit(table, y).predict(table)).all()
+    table["site"] %= 12
+    BayesianTreeRegressor(method="smc", **options).fit(table, y)
+
+
+def test_what_training_did_not_see_goes_both_ways(rng):
+    table = pandas.DataFrame({"site": rng.choice(["east", "west"], 50)})
+    y = rng.random(50) < np.where(table["site"] == "east", 0.4, 0.6)
+    model = BayesianTreeClassifier(method="smc", n_chains=1, n_draws=50, random_state=0)
+    posterior = model.fit(table, y).posterior_
+    assert set(posterior.draws.n_leaves.flat) == {1, 2}
+    east, west, *others = posterior.predict_draws(
+        pandas.DataFrame({"site": ["east", "west", "north", None]})
+    )[0].transpose(1, 0, 2)
+    for other in others:
+        np.testing.assert_allclose(other, (east + west) / 2, rtol=1e-12)
 
 
 def test_the_papers_preset_is_the_papers():

@@ -6,6 +6,7 @@ from .harness import Mutant
 
 TESTS = "tests/statistical/test_smc.py tests/methods/test_smc_run.py"
 GAPS = "core/smc/gaps.py"
+PROPOSALS = "core/smc/proposals.py"
 POOL = "core/smc/node_pool.py"
 PARTICLES = "core/smc/particles.py"
 CORRECTION = "math.log((far - near) / (high - low)) + math.log(gaps)"
@@ -13,16 +14,16 @@ CORRECTION = "math.log((far - near) / (high - low)) + math.log(gaps)"
 MUTANTS = [
     Mutant(
         "SMC, empirical: correction log(prior/proposal) of the threshold",
-        GAPS,
-        "propose_rule",
+        PROPOSALS,
+        "empirical_cut",
         CORRECTION,
         "0.0",
         TESTS,
     ),
     Mutant(
         "SMC, empirical: number of gaps in the correction",
-        GAPS,
-        "propose_rule",
+        PROPOSALS,
+        "empirical_cut",
         CORRECTION,
         "math.log((far - near) / (high - low))",
         TESTS,
@@ -52,12 +53,12 @@ MUTANTS = [
         GAPS,
         "score_gaps",
         "math.log((table.value[beyond] - table.value[here]) / (high - low))",
-        "-math.log(found - 1.0)",
+        "-math.log(1.0 * gaps)",
         TESTS,
     ),
     Mutant(
         "SMC, posterior: P(feature) among those that vary",
-        GAPS,
+        PROPOSALS,
         "log_splits",
         "math.log(table.weight[f] / pool.varying[node])",
         "math.log(table.weight[f])",
@@ -66,7 +67,7 @@ MUTANTS = [
     Mutant(
         "SMC, posterior: l_node in the scores",
         GAPS,
-        "score_gaps",
+        "log_gain",
         "gain -= pool.log_marginal[node]",
         "",
         TESTS,
@@ -89,7 +90,7 @@ MUTANTS = [
     ),
     Mutant(
         "SMC, features that do not vary are left out of the prior's draw",
-        GAPS,
+        PROPOSALS,
         "draw_varying",
         """
         u -= table.weight[f]
@@ -205,18 +206,18 @@ MUTANTS = [
     ),
     Mutant(
         "SMC, thresholds drawn within their gap",
-        GAPS,
-        "propose_rule",
+        PROPOSALS,
+        "draw_in_gap",
         "draw_between(near, far, rng)",
         "0.5 * (near + far)",
         TESTS,
     ),
     Mutant(
         "SMC, 1 / range in the log prior",
-        PARTICLES,
-        "decide",
-        "p * table.weight[f] / pool.varying[node] / (high - low)",
-        "p * table.weight[f] / pool.varying[node]",
+        PROPOSALS,
+        "log_split_prior",
+        "p_feature / (high - low)",
+        "p_feature",
         TESTS,
     ),
     Mutant(

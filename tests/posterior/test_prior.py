@@ -267,7 +267,7 @@ SPECIAL = {
 
 
 def special_posterior(method, *, expand=False):
-    base = fake_posterior(1, n_classes=0, h=0.0)
+    base = fake_posterior(1, n_classes=0, h=0.0, oblique=isinstance(method, HMCDFI))
     about = (Column(missing=True), Column(levels=("a", "b", "c")), Column())
     y = np.arange(9.0)
     scale = learn(X_SPECIAL, None, y=y, columns=about, expand=expand)
@@ -307,9 +307,9 @@ def test_trees_on_special_columns_follow_the_prior(name, rng):
 
 
 def test_prior_predictions_of_special_tables(rng):
-    """Of holes and levels never seen, also by methods that see levels as columns of 0 and 1."""
+    """Of holes and levels never seen, also by a method that sees levels as columns of 0 and 1."""
     rows = np.array([[np.nan, 1.0, np.nan], [0.3, np.nan, 0.1]])
-    for method, expand in ((HMCDF(), False), (SMC(), True)):
+    for method, expand in ((HMCDF(), False), (SMC(), False), (HMCDFI(), True)):
         means = special_posterior(method, expand=expand).sample_prior(coded(rows), 50, rng)
         assert means.shape == (50, 2)
         assert np.isfinite(means).all()

@@ -13,7 +13,9 @@ from hamiltree.methods.base import Configuration
 from hamiltree.running.run import Problem, sample
 
 from ..reference.enumerate_smc import Exact, TinyProblem
+from ..reference.enumerate_special import labels_of_special
 from ..support.configuring import configured
+from ..support.special import as_columns, kinds_of
 
 PROPOSALS = ("prior", "empirical", "posterior")
 RESAMPLINGS = ("systematic", "multinomial")
@@ -37,19 +39,30 @@ def configuration_of(problem: TinyProblem, **others) -> Configuration[SMC]:
     )
 
 
+def data_of(problem: TinyProblem) -> Problem:
+    kinds = kinds_of(list(problem.columns)) if problem.columns else None
+    weights = np.array(problem.times, float) if problem.times else None
+    return Problem(as_columns(problem.X), problem.y, problem.n_classes, weights, kinds)
+
+
 def run_islands(problem: TinyProblem, seed: int, islands: int, particles: int, **others):
-    data = Problem(np.ascontiguousarray(problem.X.T), problem.y, problem.n_classes)
     return sample(
-        data, configuration_of(problem, **others), n_chains=islands, n_warmup=0, n_draws=particles,
-        seed=seed, n_jobs=1, progress=False,
+        data_of(problem), configuration_of(problem, **others), n_chains=islands, n_warmup=0,
+        n_draws=particles, seed=seed, n_jobs=1, progress=False,
     )  # fmt: skip
 
 
 def partitions_of(problem: TinyProblem, draws) -> np.ndarray:
     """[tree, row]; the first row that shares a row's leaf, which names the partition."""
-    forest = draws.forest
-    leaf = most_likely_leaf(forest, np.ascontiguousarray(problem.X.T), 1)
+    leaf = most_likely_leaf(draws.forest, as_columns(problem.X), 1)
     return (leaf[:, :, None] == leaf[:, None, :]).argmax(axis=2)
+
+
+def labels_of(problem: TinyProblem, draws) -> list[tuple[int, ...]]:
+    """Codes of each tree's nodes, -1 for leaves."""
+    levels = np.zeros(len(draws.feature), np.uint64) if draws.levels is None else draws.levels
+    flat = (draws.node_offset, draws.size, draws.feature, draws.threshold, levels)
+    return labels_of_special(problem.toy, *flat)
 
 
 def named(partition, n_rows: int) -> tuple[int, ...]:
@@ -59,7 +72,7 @@ def named(partition, n_rows: int) -> tuple[int, ...]:
 
 
 def z_scores(problem: TinyProblem, truth: Exact, draws, info) -> dict[str, float]:
-    """Of the evidence, the mean number of leaves, and every partition that is not rare."""
+    """Of evidence, mean number of leaves, and each partition and first split that is not rare."""
     islands = draws.n_chains
     weight = np.exp(info.stats["log_weight"] - truth.log_evidence)  # sums to 1 on average
     names = partitions_of(problem, draws).reshape(islands, draws.n_draws, -1)
@@ -78,6 +91,11 @@ def z_scores(problem: TinyProblem, truth: Exact, draws, info) -> dict[str, float
         rare &= ~here
         rare_mass -= share
         functionals[str(name)] = (weight * here).sum(axis=1) - share
+    first = np.array([label[0] for label in labels_of(problem, draws)]).reshape(weight.shape)
+    for code, mass in truth.root.items():
+        share = mass / truth.evidence
+        if share >= 0.02:
+            functionals[f"first split {code}"] = (weight * (first == code)).sum(axis=1) - share
     functionals["rare"] = (weight * rare).sum(axis=1) - rare_mass
     return {
         name: float(f.mean() / (f.std(ddof=1) / math.sqrt(islands)))

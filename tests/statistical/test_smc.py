@@ -92,9 +92,10 @@ def test_limits_on_the_tree_and_powers_of_the_likelihood(proposal, limits, seed)
     assert_close(z_scores(problem, queue_sums(problem), draws, info))
 
 
+@pytest.mark.parametrize("name", ["three classes", "two classes, special"])
 @pytest.mark.parametrize("proposal", PROPOSALS)
-def test_without_the_likelihood_there_is_the_prior(proposal, seed):
-    problem = replace(TINY["three classes"], power=0.0)
+def test_without_the_likelihood_there_is_the_prior(proposal, name, seed):
+    problem = replace(TINY[name], power=0.0)
     draws, info = run_islands(problem, seed, 100, 200, split_proposal=proposal)
     if proposal == "empirical":  # its weights still correct the thresholds
         assert_close(z_scores(problem, exact(problem), draws, info))

@@ -133,6 +133,7 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
                 n_classes,
                 sampled.weights,
                 preprocessing.kinds,
+                preprocessing.used_names,
             ),
             configuration,
             n_chains=lengths["n_chains"],

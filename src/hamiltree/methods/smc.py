@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..core.smc.gaps import MOST_LEVELS
 from ..samplers import smc
 from ..samplers.common import Problem, Sampler
 from .base import (
@@ -13,7 +14,6 @@ from .base import (
     Configuration,
     Defaults,
     described,
-    refuse_special,
 )
 from .common import HardMethod
 from .parameters import one_of, parameter, real, whole
@@ -38,7 +38,6 @@ class SMC(HardMethod):
 
     name: ClassVar[str] = "smc"
     makes_particles: ClassVar[bool] = True
-    takes_numbers_only: ClassVar[bool] = True
     stats: ClassVar[tuple[str, ...]] = ("log_weight", "founder")
     variance: ClassVar[str] = "leaf"  # with one in common, a leaf could not be judged on its own
     unused: ClassVar[Mapping[str, str]] = {
@@ -66,7 +65,8 @@ class SMC(HardMethod):
         "posterior",
         one_of("posterior", "prior", "empirical"),
         'How splits are proposed: by the "prior", by the "empirical" gaps between values or, '
-        'optimal for one step, by the "posterior".',
+        'optimal for one step, by the "posterior". "empirical" draws sets of levels from their '
+        f'prior; "posterior" takes categories of up to {MOST_LEVELS} levels.',
     )
     resampling: str = parameter(
         "systematic",
@@ -99,5 +99,4 @@ class SMC(HardMethod):
         n_draws: int,
         threads: int,
     ) -> Sampler:
-        refuse_special(problem, self.name)
         return smc.SMC.build(problem, configuration, n_draws)

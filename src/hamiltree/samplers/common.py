@@ -49,6 +49,8 @@ class Problem:
     """[n], positive: a row of weight 2 is two rows. None: all are 1."""
     kinds: Kinds | None = None
     """Of the columns; None: numbers without missing cells."""
+    names: tuple[str, ...] = ()
+    """Of the columns, for errors; () where nobody knows them."""
 
 
 class Chain(Protocol):

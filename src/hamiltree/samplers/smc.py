@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ..core.forest import draws_of_rows
 from ..core.hard.leaves import make_leaf_model, n_stats, n_values
-from ..core.smc.gaps import EMPIRICAL, OPTIMAL, PRIOR, make_scratch
-from ..core.smc.node_pool import NODES, ROWS, add_root, enlarged, make_pool, make_table
+from ..core.smc.gaps import MOST_LEVELS, make_scratch
+from ..core.smc.node_pool import NODES, ROWS, Table, add_root, enlarged, make_pool, make_table
 from ..core.smc.particles import (
     FINISHED,
     FULL,
@@ -27,11 +27,15 @@ from ..core.smc.particles import (
     Island,
     SMCPlan,
     advance,
+    advance_special,
     drop_unused,
     make_particles,
     widened,
     write_particles,
 )
+from ..core.smc.proposals import EMPIRICAL, OPTIMAL, PRIOR
+from ..core.smc.special import SpecialRules, make_special_rules
+from ..core.tree.kinds import Kinds
 from ..core.tree.record import FOUNDER, LOG_WEIGHT, SCALARS, Block, Piece
 from .common import Problem, tree_prior_of
 
@@ -50,6 +54,8 @@ class SMC:
     """The sampler: configuration shared by its islands."""
 
     plan: SMCPlan
+    special: SpecialRules | None
+    """None where no column is special."""
     n_particles: int
     """Of each island."""
 
@@ -65,7 +71,7 @@ class SMC:
             mean_prior=method.mean_prior,
             weights=weights,
         )
-        prior = tree_prior_of(len(columns), configuration)
+        prior = tree_prior_of(len(columns), configuration, problem.kinds)
         table = make_table(
             columns,
             leaf_model,
@@ -83,11 +89,14 @@ class SMC:
             resampling=RESAMPLINGS[method.resampling],
             ess_threshold=float(method.ess_threshold),
         )
-        return cls(plan, n_particles)
+        if plan.proposal == OPTIMAL:
+            _refuse_many_levels(table, prior.kinds, problem.names)
+        return cls(plan, make_special_rules(columns, prior), n_particles)
 
     @property
     def kernels(self) -> list[Any]:
-        return [advance, drop_unused, write_particles, add_root, draws_of_rows]
+        first = advance if self.special is None else advance_special
+        return [first, drop_unused, write_particles, add_root, draws_of_rows]
 
     def start(self, rng: np.random.Generator) -> SMCChain:
         return SMCChain(self, rng)
@@ -97,6 +106,21 @@ class SMC:
         return np.zeros(len(self.plan.table.rank))
 
 
+def _refuse_many_levels(table: Table, kinds: Kinds, names: tuple[str, ...]) -> None:
+    counts = np.where(kinds.levels > 0, np.diff(table.first), 0)
+    if (counts <= MOST_LEVELS).all():
+        return
+    told = ", ".join(
+        f"{names[f] if names else f'column {f}'} has {counts[f]}"
+        for f in np.flatnonzero(counts > MOST_LEVELS)
+    )
+    raise ValueError(
+        'split_proposal="posterior" weighs every set of levels, which it can for categories of up '
+        f'to {MOST_LEVELS} levels: {told}. Set split_proposal="empirical", which draws sets from '
+        "their prior, or make fewer levels of them"
+    )
+
+
 class SMCChain:
     """One island: its particles, the nodes they share, and its generator."""
 
@@ -104,28 +128,35 @@ class SMCChain:
 
     def __init__(self, sampler: SMC, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.plan = sampler.plan
+        self.plan, self.special = sampler.plan, sampler.special
         table, n = self.plan.table, sampler.n_particles
         room = FIRST_ROWS * table.rank.shape[1]
         pool = make_pool(table, FIRST_NODES, room, self.plan.proposal == OPTIMAL)
         add_root(table, pool)
         log_root = 0.0 if table.power == 0.0 else table.power * float(pool.log_marginal[0])
-        particles = make_particles(n, FIRST_WIDTH, log_root - math.log(n))
-        self.island = Island(particles=particles, pool=pool, scratch=make_scratch(table))
+        scratch = make_scratch(table, self.plan.prior.kinds)
+        some = self.special is not None
+        particles = make_particles(n, FIRST_WIDTH, log_root - math.log(n), some)
+        self.island = Island(particles=particles, pool=pool, scratch=scratch)
         self.finished = False
 
     def advance(self, n: int) -> list[Piece]:
         """Make n decisions or so; returns all particles once none can grow any more."""
         if self.finished:
             return []
-        while (status := advance(self.plan, self.island, n, self.rng)) == FULL:
+        while (status := self._advance(n)) == FULL:
             self._make_room()
         self.finished = status == FINISHED
         return [self._write(len(self.island.particles.head))] if self.finished else []
 
+    def _advance(self, n: int) -> int:
+        first = advance if self.special is None else advance_special
+        status: int = first(self.plan, self.island, self.special, n, self.rng)
+        return status
+
     def compile(self) -> None:
         """Compile, or load what was compiled before, without moving the particles."""
-        advance(self.plan, self.island, 0, self.rng)
+        self._advance(0)
         drop_unused(self.island)
         self._write(0)
 

@@ -1,7 +1,9 @@
-"""Splits that a node could have: gaps between neighbouring values, their scores, and proposals.
+"""Splits that a node could have, gaps between neighbouring values or sets of levels: their scores.
 
 The prior of a threshold is uniform over the range of the node's values, so a gap has prior mass in
-proportion to its width, and all thresholds within a gap make the same children.
+proportion to its width, and all thresholds within a gap make the same children. With missing cells
+in the node there are gaps with these on the left, the same with these on the right, and "is
+missing"; of a category, all ways to part the levels that rows of the node have.
 """
 
 from __future__ import annotations
@@ -10,14 +12,16 @@ import math
 
 import numpy as np
 
-from ..backend.jit import kernel
+from ..backend.jit import inlined, kernel
 from ..backend.records import Float1, Float2, Int1, Record
 from ..hard.leaves import add_row, n_stats
-from ..sampling import draw_between, pick
-from .node_pool import Table, log_marginal, range_of
+from ..hard.special_rules import probability_of_missing
+from ..tree.kinds import Kinds, log_subsets
+from .node_pool import Table, log_marginal
+from .special import has_missing
 
-PRIOR, EMPIRICAL, OPTIMAL = 0, 1, 2
-"""Proposals of a rule. OPTIMAL is the one-step optimal one, "posterior" to the user."""
+MOST_LEVELS = 12
+"""Of a category in a node whose ways to part them can be scored: 2,047."""
 
 
 class GapWork(Record, role="scratch"):
@@ -30,18 +34,20 @@ class GapWork(Record, role="scratch"):
     level: Int1
     """[most values of a column]; the ranks that occur, ascending."""
     score: Float1
-    """[most values of a column]; log prior mass times likelihood ratio of each gap."""
+    """[most splits of a column]; log prior mass times likelihood ratio of each."""
     side: Float2
-    """[2, sums of a leaf]; left and right of a gap."""
+    """[2, sums of a leaf]; left and right of a split."""
 
 
-def make_scratch(table: Table) -> GapWork:
-    longest, sums = int(np.diff(table.first).max()), n_stats(table.leaf_model)
+def make_scratch(table: Table, kinds: Kinds) -> GapWork:
+    values, sums = np.diff(table.first), n_stats(table.leaf_model)
+    longest = int(values.max())
+    splits = np.where(kinds.levels > 0, 1 << np.minimum(values - 1, MOST_LEVELS), 2 * values)
     return GapWork(
         n_rows=np.zeros(longest, np.int64),
         sums=np.zeros((longest, sums)),
         level=np.zeros(longest, np.int64),
-        score=np.zeros(longest),
+        score=np.zeros(int(splits.max())),
         side=np.zeros((2, sums)),
     )
 
@@ -75,130 +81,88 @@ def clear_sums(scratch, found):
             sums[level[k], m] = 0.0
 
 
+@inlined
+def log_gain(table, pool, node, left, right):
+    """power (l_L + l_R - l_node), from the sums on the left; writes those on the right."""
+    for m in range(left.shape[0]):
+        right[m] = pool.stats[node, m] - left[m]
+    if table.power == 0.0:
+        return 0.0
+    gain = log_marginal(table, left) + log_marginal(table, right)
+    gain -= pool.log_marginal[node]
+    return table.power * gain
+
+
+@kernel
+def log_sum(score, n, top):
+    """Log of the sum of the exponentials; the largest score is known."""
+    total = 0.0
+    for k in range(n):
+        total += math.exp(score[k] - top)
+    return top + math.log(total)
+
+
 @kernel
 def score_gaps(table, pool, node, f, scratch):
-    """Score each gap between values of a feature: log P(gap) + power (l_L + l_R - l_node).
+    """Score each gap between numbers of a feature: log P(gap) + power (l_L + l_R - l_node).
 
-    Returns the number of gaps and the logarithm of the sum of their exponentials.
+    Where cells are missing in the node, gaps come twice, with these on the left and on the right,
+    and "is missing" comes last, whichever side is which. Returns how many scores there are and the
+    logarithm of the sum of their exponentials.
     """
     found = tabulate(table, pool, node, f, scratch)
-    low, high = range_of(table, pool, node, f)
+    missing = 1 if has_missing(table, pool, node, f) else 0
+    gaps = found - 1 - missing
+    low = table.value[table.first[f] + scratch.level[missing]]
+    high = table.value[table.first[f] + scratch.level[found - 1]]
+    by_missing, _ = probability_of_missing(low, high, missing)
     left, right = scratch.side[0], scratch.side[1]
-    for m in range(left.shape[0]):
-        left[m] = 0.0
-    top = -np.inf
-    for k in range(found - 1):
-        here = table.first[f] + scratch.level[k]
-        beyond = table.first[f] + scratch.level[k + 1]
-        score = math.log((table.value[beyond] - table.value[here]) / (high - low))
+    n, top = 0, -np.inf
+    for side in range((1 + missing) * min(gaps, 1)):
         for m in range(left.shape[0]):
-            left[m] += scratch.sums[scratch.level[k], m]
-            right[m] = pool.stats[node, m] - left[m]
-        if table.power != 0.0:
-            gain = log_marginal(table, left) + log_marginal(table, right)
-            gain -= pool.log_marginal[node]
-            score += table.power * gain
-        scratch.score[k] = score
-        top = max(top, score)
+            left[m] = scratch.sums[scratch.level[0], m] if side < missing else 0.0
+        log_side = math.log((1.0 - by_missing) / (1.0 + missing))
+        for k in range(missing, missing + gaps):
+            here = table.first[f] + scratch.level[k]
+            beyond = table.first[f] + scratch.level[k + 1]
+            score = log_side
+            score += math.log((table.value[beyond] - table.value[here]) / (high - low))
+            for m in range(left.shape[0]):
+                left[m] += scratch.sums[scratch.level[k], m]
+            score += log_gain(table, pool, node, left, right)
+            scratch.score[n] = score
+            top = max(top, score)
+            n += 1
+    if missing > 0:
+        for m in range(left.shape[0]):
+            left[m] = scratch.sums[scratch.level[0], m]
+        scratch.score[n] = math.log(by_missing) + log_gain(table, pool, node, left, right)
+        top = max(top, scratch.score[n])
+        n += 1
     clear_sums(scratch, found)
-    total = 0.0
-    for k in range(found - 1):
-        total += math.exp(scratch.score[k] - top)
-    return found - 1, top + math.log(total)
+    return n, log_sum(scratch.score, n, top)
 
 
 @kernel
-def log_splits(table, pool, node, scratch):
-    """Log of the mean over the prior of the rules of exp(power (l_L + l_R - l_node)); kept."""
-    if not math.isnan(pool.log_splits[node]):
-        return pool.log_splits[node]
-    top = -np.inf
-    for f in range(table.rank.shape[0]):
-        score = -np.inf
-        if pool.lowest[node, f] < pool.highest[node, f]:
-            _, score = score_gaps(table, pool, node, f, scratch)
-            score += math.log(table.weight[f] / pool.varying[node])
-        pool.log_by_feature[node, f] = score
-        top = max(top, score)
-    total = 0.0
-    for f in range(table.rank.shape[0]):
-        total += math.exp(pool.log_by_feature[node, f] - top)
-    pool.log_splits[node] = top + math.log(total)
-    return pool.log_splits[node]
+def score_sets(table, pool, node, f, scratch):
+    """The same for a category: each way to part the levels in the node, whichever side is which.
 
-
-# ------------------------------------------------------------------ proposals
-
-
-@kernel
-def draw_from_logs(score, n, log_total, rng):
-    """An index in proportion to the exponentials of ``score``."""
-    u = rng.random()
-    last = 0
-    for k in range(n):
-        if score[k] == -np.inf:
-            continue
-        last = k
-        u -= math.exp(score[k] - log_total)
-        if u < 0.0:
-            break
-    return last
-
-
-@kernel
-def draw_varying(table, pool, node, rng):
-    """A feature of the prior, among those that vary in the node."""
-    u = rng.random() * pool.varying[node]
-    last = -1
-    for f in range(table.weight.shape[0]):
-        if pool.lowest[node, f] < pool.highest[node, f]:
-            last = f
-            u -= table.weight[f]
-            if u < 0.0:
-                break
-    return last
-
-
-@kernel
-def rank_at(table, f, t):
-    """The largest rank whose value is at most t."""
-    low, high = table.first[f], table.first[f + 1]
-    while high - low > 1:
-        middle = (low + high) // 2
-        if table.value[middle] <= t:
-            low = middle
-        else:
-            high = middle
-    return low - table.first[f]
-
-
-@kernel
-def propose_rule(table, pool, node, proposal, scratch, rng):
-    """A rule for a node that splits: feature, threshold, rank that goes left, log correction.
-
-    The correction is log(prior / proposal) of the rule for EMPIRICAL and 0 otherwise; that of
-    OPTIMAL is a matter of the whole node.
+    In way k, level number j of those in the node is on the left where bit j of k + 1 is 0; the last
+    level always is.
     """
-    if proposal == OPTIMAL:
-        total = log_splits(table, pool, node, scratch)
-        by_feature = pool.log_by_feature[node]
-        f = draw_from_logs(by_feature, by_feature.shape[0], total, rng)
-    else:
-        f = draw_varying(table, pool, node, rng)
-    low, high = range_of(table, pool, node, f)
-    if proposal == PRIOR:
-        t = draw_between(low, high, rng)
-        return f, t, rank_at(table, f, t), 0.0
-    if proposal == OPTIMAL:
-        gaps, total = score_gaps(table, pool, node, f, scratch)
-        k = draw_from_logs(scratch.score, gaps, total, rng)
-    else:
-        gaps = tabulate(table, pool, node, f, scratch) - 1
-        clear_sums(scratch, gaps + 1)
-        k = pick(gaps, rng)
-    left, right = scratch.level[k], scratch.level[k + 1]
-    near, far = table.value[table.first[f] + left], table.value[table.first[f] + right]
-    correction = 0.0
-    if proposal == EMPIRICAL:
-        correction = math.log((far - near) / (high - low)) + math.log(gaps)
-    return f, draw_between(near, far, rng), left, correction
+    found = tabulate(table, pool, node, f, scratch)
+    ways = (1 << (found - 1)) - 1
+    log_way = math.log(2.0) - log_subsets(found)
+    left, right = scratch.side[0], scratch.side[1]
+    top = -np.inf
+    for k in range(ways):
+        for m in range(left.shape[0]):
+            left[m] = 0.0
+        for j in range(found):
+            if ((k + 1) >> j) & 1 == 0:
+                for m in range(left.shape[0]):
+                    left[m] += scratch.sums[scratch.level[j], m]
+        scratch.score[k] = log_way + log_gain(table, pool, node, left, right)
+        top = max(top, scratch.score[k])
+    clear_sums(scratch, found)
+    return ways, log_sum(scratch.score, ways, top)

@@ -1,8 +1,9 @@
 """Nodes that many particles share: their rows, sums and possible splits, worked out once.
 
 Two particles that split the same node on the same feature between the same values get the same
-children, so a pair of children is kept under (parent, feature, rows going left). Nodes are never
-changed after they are made; what no particle needs any more is dropped by ``compact``.
+children, so a pair of children is kept under (parent, feature, key). The key is the number of rows
+going left, or what ``special.key_of`` says. Nodes are never changed after they are made; what no
+particle needs any more is dropped by ``compact``.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ..backend.jit import kernel
-from ..backend.records import SCRATCH, Float1, Float2, Int1, Record, Short1, Short2
+from ..backend.records import SCRATCH, Float1, Float2, Int1, Record, Short1, Short2, Word1
 from ..backend.units import unit
 from ..densities import LOG_2PI
 from ..hard.leaves import LeafModel, add_row, leaf_log_marginal, n_stats, spread_of
+from .special import goes_left, key_of
 
 NODES, ROWS = 0, 1
 """Places in ``Pool.filled``."""
@@ -72,6 +74,8 @@ class Pool(Record, role="state"):
     """-1 for the root."""
     feature: Int1
     """The column its parent was split on."""
+    key: Word1
+    """Of left children: how, see ``special.key_of``."""
     log_marginal: Float1
     varying: Float1
     """Sum of ``Table.weight`` over the features that vary in it; 0 where it cannot split."""
@@ -146,6 +150,7 @@ def make_pool(table: Table, capacity: int, room: int, optimal: bool) -> Pool:
         depth=np.zeros(capacity, np.int64),
         parent=np.zeros(capacity, np.int64),
         feature=np.zeros(capacity, np.int64),
+        key=np.zeros(capacity, np.uint64),
         log_marginal=np.zeros(capacity),
         varying=np.zeros(capacity),
         log_splits=np.zeros(capacity),
@@ -266,19 +271,17 @@ def add_root(table, pool):
 
 
 @kernel
-def find_slot(pool, parent, feature, n_left):
+def find_slot(pool, parent, feature, key):
     """The place of a pair in the hash table, or the empty one where it belongs."""
-    key = np.uint64(parent) * np.uint64(0x9E3779B97F4A7C15)
-    key = (key ^ np.uint64(feature)) * np.uint64(0xBF58476D1CE4E5B9)
-    key = (key ^ np.uint64(n_left)) * np.uint64(0x94D049BB133111EB)
+    mixed = np.uint64(parent) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ np.uint64(feature)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ key) * np.uint64(0x94D049BB133111EB)
     last = pool.slot.shape[0] - 1
-    place = np.int64(key >> np.uint64(20)) & last
+    place = np.int64(mixed >> np.uint64(20)) & last
     while True:
         left = pool.slot[place]
         if left == NOWHERE or (
-            pool.parent[left] == parent
-            and pool.feature[left] == feature
-            and pool.n_rows[left] == n_left
+            pool.parent[left] == parent and pool.feature[left] == feature and pool.key[left] == key
         ):
             return place
         place = (place + 1) & last
@@ -291,26 +294,28 @@ def is_whole(pool, node):
 
 
 @kernel
-def children_of(table, pool, node, f, cut):
-    """The left of the two children where ranks up to ``cut`` go left; made if they are new."""
+def children_of(table, pool, node, f, cut, threshold, levels, special):
+    """The left of the two children by a rule, see ``goes_left``; made if they are new."""
     ranks, rows, filled = table.rank, pool.rows, pool.filled
     begin = pool.start[node]
     end = begin + pool.n_rows[node]
     n_left = 0
     for place in range(begin, end):
-        n_left += 1 if ranks[f, rows[place]] <= cut else 0
-    place = find_slot(pool, node, f, n_left)
+        n_left += 1 if goes_left(special, ranks, f, rows[place], cut, threshold, levels) else 0
+    key = key_of(special, table, pool, node, f, n_left, levels)
+    place = find_slot(pool, node, f, key)
     if pool.slot[place] != NOWHERE:
         return pool.slot[place]
     left = filled[NODES]
     to_left = filled[ROWS]
     to_right = to_left + n_left
     pool.slot[place] = left
+    pool.key[left] = key
     pool.start[left], pool.start[left + 1] = to_left, to_right
     pool.n_rows[left], pool.n_rows[left + 1] = n_left, end - begin - n_left
     for place in range(begin, end):
         row = rows[place]
-        if ranks[f, row] <= cut:
+        if goes_left(special, ranks, f, row, cut, threshold, levels):
             rows[to_left] = row
             to_left += 1
         else:
@@ -332,6 +337,7 @@ def move_node(pool, node, target, with_rows):
     pool.n_rows[target] = pool.n_rows[node]
     pool.depth[target] = pool.depth[node]
     pool.feature[target] = pool.feature[node]
+    pool.key[target] = pool.key[node]
     pool.log_marginal[target] = pool.log_marginal[node]
     pool.varying[target] = pool.varying[node]
     pool.log_splits[target] = pool.log_splits[node]
@@ -374,7 +380,7 @@ def compact(pool):
     for left in range(1, pool.filled[NODES], 2):
         # Others may still ask for a pair, but only while it could be handed out whole.
         if is_whole(pool, left) and is_whole(pool, left + 1):
-            place = find_slot(pool, pool.parent[left], pool.feature[left], pool.n_rows[left])
+            place = find_slot(pool, pool.parent[left], pool.feature[left], pool.key[left])
             pool.slot[place] = left
 
 

@@ -10,16 +10,17 @@ import math
 from typing import Annotated
 
 import numpy as np
+from numba import types
 
 from ..backend.jit import kernel
-from ..backend.records import RNG, SCRATCH, Float1, Float2, Int1, Int2, Record, Short2
+from ..backend.records import RNG, SCRATCH, Float1, Float2, Int1, Int2, Record, Short2, Word2
 from ..backend.units import unit
 from ..densities import log_add
 from ..hard.leaves import draw_leaf
 from ..sampling import tempered
 from ..tree.priors import TreePrior, split_probability
 from ..tree.record import DEPTH, LOG_LIKELIHOOD, LOG_POSTERIOR, N_LEAVES, SIGMA, Block
-from .gaps import OPTIMAL, GapWork, log_splits, propose_rule
+from .gaps import GapWork
 from .node_pool import (
     NODES,
     UNUSED,
@@ -30,9 +31,10 @@ from .node_pool import (
     children_of,
     compact,
     has_room,
-    range_of,
     rows_of,
 )
+from .proposals import OPTIMAL, log_split_prior, log_splits, propose_rule
+from .special import SpecialRules
 
 SYSTEMATIC, MULTINOMIAL = 0, 1
 RUNNING, FULL, FINISHED = 0, 1, 2
@@ -74,7 +76,10 @@ class Particles(Record, role="state"):
     feature: Short2
     """[n, width]; -1 for a leaf."""
     threshold: Float2
-    """[n, width]; values up to it go left."""
+    """[n, width]; values up to it go left; infinite for the rule "is missing"."""
+    levels: Word2
+    """[n, width]; what goes right beside larger numbers, see ``tree.kinds``; [n, 0] where no column
+    is special."""
     left: Int2
     """[n, width]; place of the left child in the list, the right one stands next to it."""
     cumulative: Annotated[Float1, SCRATCH]
@@ -91,8 +96,8 @@ class Island(Record, role="state"):
     scratch: GapWork
 
 
-def make_particles(n: int, width: int, log_weight: float) -> Particles:
-    """Roots, all of one weight."""
+def make_particles(n: int, width: int, log_weight: float, special: bool = False) -> Particles:
+    """Roots, all of one weight; ``special``: some columns are."""
     return Particles(
         progress=np.zeros(3, np.int64),
         n_nodes=np.ones(n, np.int64),
@@ -103,6 +108,7 @@ def make_particles(n: int, width: int, log_weight: float) -> Particles:
         node=np.zeros((n, width), np.int64),
         feature=np.full((n, width), -1, np.int32),
         threshold=np.zeros((n, width)),
+        levels=np.zeros((n, width if special else 0), np.uint64),
         left=np.zeros((n, width), np.int64),
         cumulative=np.zeros(n),
         offspring=np.zeros(n, np.int64),
@@ -112,8 +118,10 @@ def make_particles(n: int, width: int, log_weight: float) -> Particles:
 def widened(particles: Particles, width: int) -> Particles:
     """A copy with room for larger trees."""
     more = ((0, 0), (0, width - particles.node.shape[1]))
-    names = ("node", "feature", "threshold", "left")
-    return particles._replace(**{name: np.pad(getattr(particles, name), more) for name in names})
+    lists = {name: getattr(particles, name) for name in ("node", "feature", "threshold", "left")}
+    if particles.levels.size:
+        lists["levels"] = particles.levels
+    return particles._replace(**{name: np.pad(own, more) for name, own in lists.items()})
 
 
 # ------------------------------------------------------------------ one decision
@@ -128,7 +136,7 @@ def split_prior(prior, depth):
 
 
 @kernel
-def decide(plan, island, i, rng):
+def decide(plan, island, special, i, rng):
     """Split or stop the oldest open leaf of a particle, and update its weight."""
     table, particles, pool = plan.table, island.particles, island.pool
     here = particles.head[i]
@@ -137,23 +145,26 @@ def decide(plan, island, i, rng):
     p = split_prior(plan.prior, pool.depth[node])
     chance = p
     if plan.proposal == OPTIMAL:
-        log_split = math.log(p) + log_splits(table, pool, node, island.scratch)
+        log_split = math.log(p) + log_splits(table, pool, node, island.scratch, special)
         log_both = log_add(log_split, math.log1p(-p))
         particles.log_weight[i] += log_both
         chance = math.exp(log_split - log_both)
     if rng.random() >= chance:
         particles.log_prior[i] += math.log1p(-p)
         return
-    f, t, cut, correction = propose_rule(table, pool, node, plan.proposal, island.scratch, rng)
-    left = children_of(table, pool, node, f, cut)
+    f, t, levels, cut, correction = propose_rule(
+        table, pool, node, plan.proposal, island.scratch, special, rng
+    )
+    left = children_of(table, pool, node, f, cut, t, levels, special)
     if plan.proposal != OPTIMAL:
         gain = pool.log_marginal[left] + pool.log_marginal[left + 1] - pool.log_marginal[node]
         particles.log_weight[i] += table.power * gain + correction
-    low, high = range_of(table, pool, node, f)
-    particles.log_prior[i] += math.log(p * table.weight[f] / pool.varying[node] / (high - low))
+    particles.log_prior[i] += log_split_prior(table, pool, node, p, f, t, levels, special)
     end = particles.n_nodes[i]
     particles.feature[i, here] = f
     particles.threshold[i, here] = t
+    if special is not None:
+        particles.levels[i, here] = levels
     particles.left[i, here] = end
     for child in range(2):
         particles.node[i, end + child] = left + child
@@ -196,6 +207,9 @@ def copy_particle(particles, i, j):
         feature[j, k] = feature[i, k]
         threshold[j, k] = threshold[i, k]
         left[j, k] = left[i, k]
+    levels = particles.levels
+    for k in range(min(n, levels.shape[1])):
+        levels[j, k] = levels[i, k]
 
 
 @kernel
@@ -248,8 +262,11 @@ def resample(plan, particles, rng):
 
 
 @kernel
-def advance(plan, island, n, rng):
-    """Up to n decisions, each of the next particle that can grow; FULL: make room and go on."""
+def advance(plan, island, special, n, rng):
+    """Up to n decisions, each of the next particle that can grow; FULL: make room and go on.
+
+    ``special`` is None where no column is special.
+    """
     particles = island.particles
     count = particles.head.shape[0]
     for _ in range(n):
@@ -266,9 +283,15 @@ def advance(plan, island, n, rng):
         wide_enough = particles.n_nodes[i] + 2 <= particles.node.shape[1]
         if not (wide_enough and has_room(island.pool, particles.node[i, particles.head[i]])):
             return FULL
-        decide(plan, island, i, rng)
+        decide(plan, island, special, i, rng)
         particles.progress[CURSOR] = i + 1
     return RUNNING
+
+
+@kernel
+def advance_special(plan, island, special, n, rng):
+    """The same with special columns: a kernel of its own, which other data need not compile."""
+    return advance(plan, island, special, n, rng)
 
 
 @kernel
@@ -329,6 +352,8 @@ def write_particles(plan, island, block, work, nothing, rng):
             if particles.feature[i, k] >= 0:
                 block.feature[split] = particles.feature[i, k]
                 block.threshold[split] = particles.threshold[i, k]
+                if particles.levels.shape[1] > 0:
+                    block.levels[split] = particles.levels[i, k]
                 split += 1
                 stack[waiting] = particles.left[i, k] + 1
                 stack[waiting + 1] = particles.left[i, k]
@@ -347,6 +372,7 @@ def write_particles(plan, island, block, work, nothing, rng):
         scalars[i, SIGMA] = np.nan if n_classes > 0 else math.sqrt(variance)
 
 
-unit(advance, SMCPlan, Island, int, RNG, seconds=5)
+unit(advance, SMCPlan, Island, types.none, int, RNG, seconds=5)
+unit(advance_special, SMCPlan, Island, SpecialRules, int, RNG, seconds=8)
 unit(drop_unused, Island)
 unit(write_particles, SMCPlan, Island, Block, Int2, Float1, RNG)
