@@ -92,6 +92,16 @@ def test_ranks_of_a_chain_of_its_own(post):
     assert (last[first + 1 :] > 0).all()
 
 
+def test_a_trace_of_long_chains_has_evenly_spaced_draws(post, monkeypatch):
+    monkeypatch.setattr("hamiltree.plots.trace.MOST", 5)
+    for chain, line in enumerate(plots.plot_trace(post, "n_leaves").get_lines()):
+        draws = line.get_xdata()
+        assert len(draws) == 5
+        assert (draws[0], draws[-1]) == (0, post.n_draws - 1)
+        np.testing.assert_array_equal(line.get_ydata(), post.n_leaves[chain, draws])
+
+
+
 def test_what_trace_and_rank_cannot_show(post):
     with pytest.raises(ValueError, match="log_posterior, n_leaves, depth"):
         plots.plot_trace(post, "sigma")

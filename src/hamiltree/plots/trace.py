@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from ..posterior import posterior_of
+from ..utils.arrays import evenly
 from .style import QUANTITIES, clean, colour, legend_above, new_axes, recorded
 
 if TYPE_CHECKING:
     from ..posterior import Posterior
+
+MOST = 1000
+"""Draws per chain: with more, the chain that is drawn last hides the others."""
 
 
 def plot_trace(
@@ -20,7 +23,8 @@ def plot_trace(
 ) -> Axes:
     """Draw the trace of "log_posterior", "n_leaves" or "depth".
 
-    Chains that agree cover the same range; a chain that stays in a range of its own is stuck.
+    Chains that agree cover the same range; a chain that stays in a range of its own is stuck. Of
+    more than 1,000 draws per chain, 1,000 are drawn, evenly spaced.
 
     Examples
     --------
@@ -31,9 +35,10 @@ def plot_trace(
     values = recorded(posterior, quantity)
     ax = new_axes(ax, 7.0, 3.0)
     whole = quantity != "log_posterior"
+    draws = evenly(posterior.n_draws, MOST)
     for chain in range(posterior.n_chains):
         ax.plot(
-            np.arange(posterior.n_draws), values[chain], label=f"chain {chain}",
+            draws, values[chain, draws], label=f"chain {chain}",
             color=colour(chain), linewidth=0.8, alpha=0.85,
             drawstyle="steps-mid" if whole else "default",
         )  # fmt: skip
