@@ -101,7 +101,6 @@ def test_a_trace_of_long_chains_has_evenly_spaced_draws(post, monkeypatch):
         np.testing.assert_array_equal(line.get_ydata(), post.n_leaves[chain, draws])
 
 
-
 def test_what_trace_and_rank_cannot_show(post):
     with pytest.raises(ValueError, match="log_posterior, n_leaves, depth"):
         plots.plot_trace(post, "sigma")

@@ -135,12 +135,12 @@ def pages_to_run(distribution: Path) -> list[Path]:
 
 
 def check_page(page: Path, scripts: Path, folder: Path, cache: dict[str, str]) -> None:
-    """Run a page's programs as one."""
+    """Run a page's programs as one, with what tutorials assert about their outputs."""
     program = folder / f"{page.stem}.py"
-    program.write_text("\n".join(source for source, _ in programs(page)), "utf-8")
+    program.write_text("\n".join(source for source, _ in programs(page, hidden=True)), "utf-8")
     said = run(scripts / "python", program, cwd=folder, **cache)
-    if "% of trees" not in said and "chains agree" not in said:
-        sys.exit(f"{said}\n{page.name} printed neither a tree nor whether the chains agree")
+    if not said.strip():
+        sys.exit(f"{page.name} printed nothing")
     if "Warning" in said:
         sys.exit(f"{said}\n{page.name} warned")
     print(f"{page.name}: ran")

@@ -43,10 +43,11 @@ def pages() -> list[Path]:
     return [page for page in found if page.name != WALKTHROUGH and programs(page)]
 
 
-def programs(page: Path) -> list[tuple[str, str | None]]:
+def programs(page: Path, *, hidden: bool = False) -> list[tuple[str, str | None]]:
     """Each program of a page, or cell of a notebook, with what the page says it prints."""
     text = page.read_text("utf-8")
-    cells = [(found[2], None) for found in CELL.finditer(text) if HIDDEN not in found[1]]
+    found_cells = CELL.finditer(text)
+    cells = [(found[2], None) for found in found_cells if hidden or HIDDEN not in found[1]]
     return cells or [(found[1], found[2]) for found in PROGRAM.finditer(text)]
 
 

@@ -101,7 +101,7 @@ class EstimatorParameters(BaseEstimator):
     max_draws: int | None = parameter(
         None,
         whole(1),
-        f"With target_rhat: end here in any case, by default at {MAX_DRAWS_FACTOR} times n_draws.",
+        f"With target_rhat: most draws per chain, by default {MAX_DRAWS_FACTOR} times n_draws.",
     )
     max_seconds: float | None = parameter(
         None,

@@ -122,7 +122,7 @@ class HMC(InformedMethod):
         one_of("normalised", "paper"),
         'Of soft splits: "normalised" over labels, p(y) = sum over leaves of P(leaf) P(y in the '
         'leaf), with the leaf probabilities sampled; or the "paper"\'s Dirichlet-multinomial of '
-        "soft counts, which does not sum to 1 over labels. Hard splits (h = 0) have both alike.",
+        "soft counts, which does not sum to 1 over labels. They agree for hard splits (h = 0).",
         task="classification",
     )
     scheme: str = parameter(
