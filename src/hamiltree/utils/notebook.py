@@ -27,10 +27,10 @@ def badge(text: str, good: bool) -> str:
 
 
 def block(text: str) -> str:
-    """Text as it would be printed."""
+    """Text as it would be printed; some notebooks have no fixed width for ``pre``."""
     return (
-        '<pre style="margin:4px 0;line-height:1.35;white-space:pre-wrap;background:none">'
-        f"{escape(text)}</pre>"
+        '<pre style="margin:4px 0;white-space:pre-wrap;background:none;font:13px/1.35 '
+        f"ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace\">{escape(text)}</pre>"
     )
 
 
