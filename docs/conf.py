@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from pathlib import Path
@@ -33,6 +34,9 @@ nb_execution_timeout = 600
 nb_execution_show_tb = True
 nb_output_stderr = "error"
 nb_merge_streams = True
+# A package of the theme makes logging show everybody's messages.
+for package in ("numexpr", "traitlets"):
+    logging.getLogger(package).setLevel(logging.WARNING)
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

@@ -151,7 +151,8 @@ def check_commands(scripts: Path, folder: Path, cache: dict[str, str]) -> None:
     commands = COMMAND.findall((ROOT / "README.md").read_text("utf-8"))
     if len(commands) < 3:
         sys.exit("the README lost its commands")
-    run(scripts / "python", "-c", TABLES, cwd=folder, **cache)
+    (folder / "tables.py").write_text(TABLES.lstrip(), "utf-8")
+    run(scripts / "python", "tables.py", cwd=folder, **cache)
     for command in commands:
         name, *arguments = shlex.split(command)
         said = run(scripts / name, *arguments, cwd=folder, **cache)
