@@ -98,7 +98,7 @@ def z_scores(problem: TinyProblem, truth: Exact, draws, info) -> dict[str, float
             functionals[f"first split {code}"] = (weight * (first == code)).sum(axis=1) - share
     functionals["rare"] = (weight * rare).sum(axis=1) - rare_mass
     return {
-        name: float(f.mean() / (f.std(ddof=1) / math.sqrt(islands)))
+        name: float(f.mean() / (max(f.std(ddof=1), 1e-12) / math.sqrt(islands)))
         for name, f in functionals.items()
     }
 
