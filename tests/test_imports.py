@@ -20,7 +20,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     ["utils"],
     ["core/backend"],
-    ["core/densities", "core/sampling"],
+    ["core/densities", "core/sampling", "core/matrices"],
     ["core/tree"],
     ["core/scan", "core/forest"],
     ["core/moves", "core/predict"],

@@ -190,6 +190,7 @@ def test_scans_see_a_row_of_weight_two_as_two(method, h, max_bins, n_classes, rn
     if max_bins == 4:
         weights[:] = 2  # bins hold as many rows each, whatever their weights
     one, other = benches(method, h, n_classes, rng, weights)
+    exact = 1e-5 if one.sees_means else 1e-9  # sums in single precision
     for n_splits in (1, 3, 5):
         tree = one.tree(n_splits)
         other.use(tree)
@@ -203,7 +204,7 @@ def test_scans_see_a_row_of_weight_two_as_two(method, h, max_bins, n_classes, rn
                 for mode in (MODE_COLUMNS, MODE_PRIOR) if method == "hmc-dfi" else (MODE_COLUMNS,):
                     a = one.weigh(tree, node, left, right, mode, rule_of)
                     b = other.weigh(tree, node, left, right, mode, rule_of)
-                    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+                    np.testing.assert_allclose(a, b, rtol=exact, atol=exact)
 
 
 @pytest.mark.parametrize("n_classes", [0, 3])

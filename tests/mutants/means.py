@@ -48,6 +48,14 @@ MUTANTS = [
     ),
     # ------------------------------------------------------------------ sigma and means
     Mutant(
+        "sigma: density beyond the range of its logarithm",
+        TARGET,
+        "constrain",
+        "u[at] if abs(u[at]) <= LARGEST_LOG_SIGMA else -np.inf",
+        "u[at]",
+        SIGMA,
+    ),
+    Mutant(
         "sigma: height of the slice not drawn",
         NOISE,
         "update_noise",

@@ -142,7 +142,7 @@ MUTANTS = [
         "sigma: log Jacobian left out",
         TARGET,
         "constrain",
-        "total += u[at]",
+        "total += u[at] if abs(u[at]) <= LARGEST_LOG_SIGMA else -np.inf",
         "",
         f"{PRIOR} -k 0-hmc-df-0.1-composed",
     ),

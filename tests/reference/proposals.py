@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .model import Leaf, Split, Tree, split_probability
-from .scan import Path, Rule, Scan, reaches
+from .scan import Path, Rule, Scan
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Proposals:
     def log_rule(self, tree: Tree, path: Path, left: Tree, right: Tree, rule: Rule) -> float:
         if self.scan is None:
             return 0.0
-        rows = reaches(tree, path, self.scan.X)
+        rows = self.scan.reaching(tree, path)
         return self.scan.log_rule(rows, left, right, rule, self.by_columns)
 
     def grow(self, tree: Tree, new: Tree) -> Iterator[Way]:
@@ -165,10 +165,12 @@ class Proposals:
         choice = -np.log(size_of(here) * all_picks)
         yield Way((path,), choice, self.log_regrown(new, path))
 
-    def log_regrown(self, tree: Tree, path: Path) -> float:
+    def log_regrown(self, tree: Tree, path: Path, frame: Path | None = None) -> float:
+        """``frame``: the node that was regrown."""
         if self.scan is None:
             return 0.0
-        rows = reaches(tree, path, self.scan.X)
+        frame = path if frame is None else frame
+        rows = self.scan.reaching(tree, path, frame)
         by_prior = split_probability(len(path), self.scan.prior)
         odds = by_prior / (1 - by_prior) * np.exp(self.scan.log_gain(rows))
         split = 0.9 * odds / (1 + odds) + 0.1 * by_prior
@@ -176,7 +178,7 @@ class Proposals:
         if isinstance(node, Leaf):
             return float(np.log1p(-split))
         log_rule = self.scan.log_rule(rows, Leaf(), Leaf(), rule_of(node), True)
-        deeper = self.log_regrown(tree, (*path, 0)) + self.log_regrown(tree, (*path, 1))
+        deeper = sum(self.log_regrown(tree, (*path, side), frame) for side in (0, 1))
         return float(np.log(split)) + log_rule + deeper
 
     def transpose(self, tree: Tree, new: Tree) -> Iterator[Way]:
@@ -205,7 +207,7 @@ class Proposals:
         left, right = at(tree, (*path, 0)), at(tree, (*path, 1))
         if self.scan is None or not isinstance(rule[0], int):
             return self.log_rule(tree, path, left, right, rule)
-        rows = reaches(tree, path, self.scan.X)
+        rows = self.scan.reaching(tree, path)
         return self.scan.log_threshold(rows, left, right, *rule)
 
     def swap(self, tree: Tree, new: Tree) -> Iterator[Way]:

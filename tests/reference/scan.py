@@ -107,6 +107,10 @@ class Scan:
     max_bins: int = 0
     """Of a column; 0 for data whose columns are not binned."""
 
+    def reaching(self, tree: Tree, path: Path, frame: Path | None = None) -> Array:
+        """What a scan of a node has to know of the tree: the rows that reach it."""
+        return reaches(tree, path, self.X)
+
     # ------------------------------------------------------------------ scores
     def score(self, reach: Array, rows: Array) -> Array:
         """Log-likelihood, up to what no cut changes; ``reach`` is [cells, rows, leaves]."""

@@ -32,7 +32,7 @@ def length(toy: str, configuration: str) -> int:
     """
     options = CONFIGURATIONS[configuration]
     if options.get("moves") != "prior":
-        return 10_000
+        return 20_000
     explicit = options.get("leaf_means") == "explicit"
     return 150_000 if toy == "regression" and explicit else 30_000
 

@@ -59,8 +59,8 @@ def scans_see_the_data(monkeypatch):
     """Scans at full power, whatever the power of the likelihood in the target."""
     made = rjhmc_state.make_scan
 
-    def at_full_power(data, model, *sizes):
-        return made(data, model._replace(power=np.ones(1)), *sizes)
+    def at_full_power(data, model, *sizes, coupled):
+        return made(data, model._replace(power=np.ones(1)), *sizes, coupled=coupled)
 
     monkeypatch.setattr(rjhmc_state, "make_scan", at_full_power)
 

@@ -21,6 +21,7 @@ from hamiltree.samplers.rjhmc import RJHMC, RJHMCChain
 from ..reference.model import Prior
 from ..reference.model import Tree as ReferenceTree
 from ..reference.scan import Scan
+from ..reference.scan_means import MeansScan
 from .configuring import configured, usable, values_of
 from .core_trees import MAX_LEAVES, random_tree, to_reference
 
@@ -117,7 +118,18 @@ class Bench:
 
     def scan(self, tree: Tree) -> Scan:
         sigma = float(tree.sigma[0])
-        return Scan(self.X, self.y, self.n_classes, self.h, self.prior, sigma, POWER, self.max_bins)
+        kind = MeansScan if self.sees_means else Scan
+        return kind(self.X, self.y, self.n_classes, self.h, self.prior, sigma, POWER, self.max_bins)
+
+    @property
+    def sees_means(self) -> bool:
+        """Whether scans see the likelihood itself, in single precision."""
+        return self.h >= self.compiled.means.narrow
+
+    @property
+    def rounding(self) -> float:
+        """Of a log density: single precision, and leaves that hardly overlap with the node."""
+        return 0.02 if self.sees_means else 1e-9
 
     def propose(self, move: str, tree: Tree, mode: int) -> tuple[Tree, float]:
         new = copy_of(tree)

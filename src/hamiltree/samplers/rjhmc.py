@@ -54,6 +54,7 @@ from .rjhmc_state import (
     has_rule_updates,
     make_plan,
     make_state,
+    scores_leaf_means,
     sorted_columns,
 )
 from .softness import first_softness_of, softness_of
@@ -108,7 +109,7 @@ class RJHMC:
         return [
             propose_informed,
             sweep_of_family(family_of(self)),
-            *kernels_of_scans(self.scan_data),
+            *kernels_of_scans(self.scan_data, scores_leaf_means(self)),
             *(PART_KERNELS if large else ()),
             draws_of_rows,
             update_rules if has_rule_updates(self.configuration) else keep_rules,

@@ -209,10 +209,20 @@ def proposals_of(sampler: RJHMC, model: Model, n_weights: int) -> Proposals:
         h=h,
         power=model.power,
     )
-    scan = fill_first_tables(make_scan(sampler.scan_data, scan_model, leaves, n_weights))
+    coupled = scores_leaf_means(sampler)
+    scan = make_scan(sampler.scan_data, scan_model, leaves, n_weights, coupled=coupled)
+    fill_first_tables(scan)
     if sampler.scan_data.code.size:
         connect_parts(scan, leaves, sampler.threads)
     return make_proposals(scan)
+
+
+def scores_leaf_means(sampler: RJHMC) -> bool:
+    """Whether scans of soft regression see the likelihood itself, see ``core.scan.leaf_means``."""
+    configuration, large = sampler.configuration, bool(sampler.scan_data.code.size)
+    soft = sampler.learns_h or bool(np.any(sampler.h > 0.0))
+    scans = bool(sweep_of(configuration)) and not configuration.method.oblique and not large
+    return scans and soft and sampler.n_classes == 0
 
 
 def has_rule_updates(configuration: Configuration[Any]) -> bool:

@@ -31,7 +31,7 @@ from hamiltree.samplers.common import KNOWN_MOVES
 
 from ...reference.model import Leaf, Prior, Split
 from ...reference.proposals import Proposals, at, paths
-from ...reference.scan import LEAN, Scan, reaches
+from ...reference.scan import LEAN, Scan
 from ...support.core_trees import MAX_LEAVES
 from ...support.informed_battery import BACK, PRIOR, Bench, copy_of, pair
 
@@ -120,7 +120,7 @@ def check_ratios(bench, n_trees):
             (forth,) = proposals.ways(move, before, after)
             (back,) = proposals.ways(BACK.get(move, move), after, before)
             expected = back.log_density - forth.log_density
-            assert log_q == pytest.approx(expected, abs=1e-9), (move, k)
+            assert log_q == pytest.approx(expected, abs=bench.rounding), (move, k)
             moved[move] += 1
     assert set(moved) == set(NAMES), moved
 
@@ -255,7 +255,7 @@ def test_densities_of_rules_add_up_to_one(h, n_classes, rng):
                 probe.feature[node], probe.threshold[node] = f, 0.5 * (low + high)
                 _, log_density = bench.weigh(probe, node, *kept, MODE_PRIOR, rule_of=node)
                 total += (high - low) * np.exp(log_density)
-        assert total == pytest.approx(1.0, abs=1e-9)
+        assert total == pytest.approx(1.0, abs=bench.rounding)
 
 
 def cells_of(bench, tree, node, inside):
@@ -264,7 +264,8 @@ def cells_of(bench, tree, node, inside):
     path = paths(reference)[node]
     below = at(reference, path)
     sides = (below.left, below.right) if inside and isinstance(below, Split) else (Leaf(), Leaf())
-    cells, _, _ = bench.scan(tree).columns(reaches(reference, path, bench.X), *sides)
+    scan = bench.scan(tree)
+    cells, _, _ = scan.columns(scan.reaching(reference, path), *sides)
     return cells
 
 

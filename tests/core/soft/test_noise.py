@@ -11,10 +11,14 @@ from hamiltree.core.soft.collapsed import draw_means
 from hamiltree.core.soft.data import COLLAPSED, MEANS, VALUE
 from hamiltree.core.soft.noise import update_noise
 from hamiltree.core.soft.target import (
+    LARGEST_LOG_SIGMA,
+    constrain,
+    dimension,
     evaluate,
     likelihood,
     likelihood_as,
     log_posterior_as,
+    unconstrain,
 )
 
 from ...reference.model import leaves, log_likelihood_collapsed, log_prior_sigma, phi
@@ -182,3 +186,18 @@ def test_sigma_has_its_conditional_with_explicit_means(power, rng):
         update_noise(model, tree, work, rng)
         kept.append(float(tree.sigma[0]))
     assert stats.kstest(cdf(np.array(kept[100::4])), "uniform").pvalue > LEVEL
+
+
+@pytest.mark.parametrize("h", [0.1, 0.0])
+def test_no_density_beyond_the_range_of_sigma(h, rng):
+    """The Jacobian of log sigma grows for ever: a trajectory that went there was once accepted."""
+    tree, model, _, _, _ = setting(rng, h, 1.0)
+    u = np.zeros(dimension(model, tree))
+    unconstrain(model, tree, u)
+    for log_sigma in (LARGEST_LOG_SIGMA, -LARGEST_LOG_SIGMA):
+        u[-1] = log_sigma
+        assert np.isfinite(constrain(model, u, tree))
+        u[-1] = 1e5 * log_sigma
+        assert constrain(model, u, tree) == -np.inf
+        assert tree.sigma[0] > 0.0
+        assert np.isfinite(tree.sigma[0])

@@ -59,6 +59,7 @@ Bool1 = Annotated[NDArray[np.bool_], types.boolean[::1]]
 Float1 = Annotated[NDArray[np.float64], types.float64[::1]]
 Float2 = Annotated[NDArray[np.float64], types.float64[:, ::1]]
 Float3 = Annotated[NDArray[np.float64], types.float64[:, :, ::1]]
+Single1 = Annotated[NDArray[np.float32], types.float32[::1]]
 Single2 = Annotated[NDArray[np.float32], types.float32[:, ::1]]
 
 RNG = typeof(np.random.default_rng(0))

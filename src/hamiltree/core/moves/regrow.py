@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ..backend.jit import kernel
+from ..scan.leaf_means import OUTSIDE_NODE
 from ..scan.proposals import MODE_COLUMNS, NO_RULE, draw_weighed, put_rule, weigh
 from ..scan.rows import NEW_LEAF
 from ..tree.nodes import grow, n_leaves, prune_all
@@ -65,8 +66,9 @@ def log_regrown(proposals, tree, node):
 @kernel
 def regrow_informed(proposals, tree, new, mode, rng):
     """Always by scans of all columns, whatever the mode."""
-    prior = proposals.scan.model.prior
+    prior, frame = proposals.scan.model.prior, proposals.scan.means.frame
     node, all_forth = pick_small(tree, rng)
+    frame[0] = node  # what is grown later must not count
     log_back = log_regrown(proposals, tree, node)
     prune_all(new, node)
     log_forth = 0.0
@@ -77,6 +79,7 @@ def regrow_informed(proposals, tree, new, mode, rng):
         split = decide(proposals.scan, new, i, everything)
         if rng.random() < split:
             if n_leaves(new) >= prior.max_leaves:
+                frame[0] = OUTSIDE_NODE
                 return -np.inf
             log_forth += math.log(split) + draw_weighed(proposals, MODE_COLUMNS, rng)
             grow(new, i)
@@ -85,6 +88,7 @@ def regrow_informed(proposals, tree, new, mode, rng):
         else:
             log_forth += math.log1p(-split)
         i += 1
+    frame[0] = OUTSIDE_NODE
     if n_leaves(new) < prior.min_leaves:
         return -np.inf
     log_back -= math.log(new.size[node] * sum_of_picks(new))

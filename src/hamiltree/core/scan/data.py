@@ -27,6 +27,7 @@ from ..tree.priors import TreePrior
 from .bins import MAX_BINS, QUANTILES, WINDOW_CELLS, BinWork, bin_columns, make_bin_work
 from .bits import BitWork, RowBits, fits_bits, make_bit_work, make_row_bits, no_row_bits
 from .columns import TABLE_ROWS, amounts_of, sorted_columns
+from .leaf_means import MEAN_BINS, PIECES, LeafMeans, make_leaf_means
 from .scratch import Groups, NodeRows, Sides
 
 FIFTHS = np.int64(QUANTILES)
@@ -193,6 +194,7 @@ class Scan(Record, role="scratch"):
     task_levels: Word1
     """[1]"""
     task_tree: Tree
+    means: LeafMeans
 
 
 def make_scan_data(
@@ -254,8 +256,13 @@ def make_scan_data(
     return ScanData(**fields)
 
 
-def make_scan(data: ScanData, model: ScanModel, max_leaves: int, n_weights: int) -> Scan:
-    """Scratch for trees of up to so many leaves; tables are still to be filled, see ``scores``."""
+def make_scan(
+    data: ScanData, model: ScanModel, max_leaves: int, n_weights: int, *, coupled: bool = False
+) -> Scan:
+    """Scratch for trees of up to so many leaves; tables are still to be filled, see ``scores``.
+
+    ``coupled``: rules are scored by the likelihood itself where splits are soft (``leaf_means``).
+    """
     p, n = len(data.n_levels), len(data.label)
     binned = data.code.shape[1] > 0
     rows = len(data.rows)
@@ -265,6 +272,7 @@ def make_scan(data: ScanData, model: ScanModel, max_leaves: int, n_weights: int)
     sets = 2 + (n_parts(rows) if binned else 0)
     sums = moved if classes == 0 else 0
     place = np.ones((1 if binned else n, 4), np.int32)
+    scanned = data.columns if coupled else np.zeros((p, 0))
     if len(data.amount) and not binned:
         place[:, 3] = data.amount
     return Scan(
@@ -296,7 +304,7 @@ def make_scan(data: ScanData, model: ScanModel, max_leaves: int, n_weights: int)
             histogram_sums=np.zeros((sums, 2)),
             pointer=np.zeros(FIFTHS, np.int64),
         ),
-        cells=make_cells(data, model, n_weights),
+        cells=make_cells(data, model, n_weights, coupled),
         tables=Tables(
             by_rows=np.zeros((max(classes, 1) + 1, tabled + 1)),
             by_fifths=np.zeros((max(classes, 1) + 1, FIFTHS * tabled + 1)),
@@ -309,14 +317,24 @@ def make_scan(data: ScanData, model: ScanModel, max_leaves: int, n_weights: int)
         task_threshold=np.zeros(1),
         task_levels=np.zeros(1, np.uint64),
         task_tree=empty_tree(max_leaves if binned else 1, n_weights),
+        means=make_leaf_means(
+            scanned,
+            data.rows if coupled else data.rows[:0],
+            data.y,
+            data.weight,
+            data.kinds,
+            max_leaves,
+        ),
     )
 
 
-def make_cells(data: ScanData, model: ScanModel, n_weights: int) -> Cells:
+def make_cells(data: ScanData, model: ScanModel, n_weights: int, coupled: bool) -> Cells:
     p, rows = len(data.n_levels), len(data.rows)
     cells = FIFTHS * (rows + 1) if model.kind == UNIT else rows + 1
     if data.code.shape[1] > 0:
         cells = FIFTHS * (MAX_BINS + 1) + WINDOW_CELLS
+    if coupled:
+        cells = max(cells, PIECES * MEAN_BINS)
     if data.kinds.special:
         cells = max(2 * cells + 2, 2 * MAX_LEVELS)
     return Cells(

@@ -112,7 +112,7 @@ def _with_own_scratch(scan: Scan, max_leaves: int) -> Scan:
     rows = len(scan.data.rows)
     fresh = make_bin_work(len(bins.close), rows, classes, max_leaves, n_weights)
     return scan._replace(
-        cells=make_cells(scan.data, model, n_weights)._replace(
+        cells=make_cells(scan.data, model, n_weights, coupled=False)._replace(
             log_total=cells.log_total, share=cells.share, weights=cells.weights
         ),
         bins=fresh._replace(

@@ -25,6 +25,7 @@ from ..tree.priors import log_weights
 from .binned_columns import sweep_binned_columns
 from .cells import draw_cell
 from .data import Scan, ScanData
+from .mean_columns import prepare_means, sweep_leaf_means
 from .rows import prepare_bits, prepare_parts, prepare_rows
 from .scan import (
     COLUMNS,
@@ -178,9 +179,11 @@ class Proposals(Record, role="scratch"):
     """``draw_from_weights``"""
 
 
-def _scans_of(data: ScanData) -> dict[str, Any]:
+def _scans_of(data: ScanData, coupled: bool) -> dict[str, Any]:
     """The kernels of a scanner, by how the rows are held and what columns there are."""
     draw = draw_special if data.kinds.special else no_special
+    if coupled:
+        return {"prepare": prepare_means, "columns": sweep_leaf_means, "draw_special": draw_special}
     if data.code.size:
         return {"prepare": prepare_parts, "columns": sweep_binned_columns, "draw_special": draw}
     prepare = prepare_bits if data.bits.of_value.size else prepare_rows
@@ -190,7 +193,7 @@ def _scans_of(data: ScanData) -> dict[str, Any]:
 
 def make_proposals(scan: Scan) -> Proposals:
     return Proposals(
-        scanner=Scanner(scan=scan, **_scans_of(scan.data)),
+        scanner=Scanner(scan=scan, **_scans_of(scan.data, scan.means.rows.shape[1] > 0)),
         scan=scan,
         weigh=weigh_node,
         draw=draw_from_weights,
@@ -242,12 +245,12 @@ def log_in_column_by_scan(proposals, tree, node, left, right):
     return log_density_in_column(scanner.columns, scanner.scan, f, threshold, levels)
 
 
-for _kernel in (prepare_rows, prepare_bits, prepare_parts):
+for _kernel in (prepare_rows, prepare_bits, prepare_parts, prepare_means):
     unit(_kernel, PREPARE)
 unit(weigh_node, WEIGH)
 unit(draw_from_weights, DRAW)
 
 
-def kernels_of_scans(data: ScanData) -> list[Any]:
+def kernels_of_scans(data: ScanData, coupled: bool = False) -> list[Any]:
     """What informed moves call where these data are scanned; see ``backend.units``."""
-    return [*_scans_of(data).values(), weigh_node, draw_from_weights]
+    return [*_scans_of(data, coupled).values(), weigh_node, draw_from_weights]

@@ -23,8 +23,9 @@ from __future__ import annotations
 import math
 
 from ..backend.jit import kernel
+from ..matrices import cholesky, solve_lower, solve_upper
 from ..tree.nodes import n_leaves
-from .collapsed import cholesky, solve_lower, solve_upper, width_of_sums
+from .collapsed import width_of_sums
 from .data import EXPECTED, INFORMATION, REACHED
 from .labels import SMALLEST_PROBABILITY, spread_of
 from .target import evaluate_at

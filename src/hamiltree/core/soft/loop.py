@@ -11,6 +11,8 @@ likelihood that is normalised over labels.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..backend.jit import inlined, kernel
@@ -101,10 +103,25 @@ def one_iteration(state, plan, calls, phase, rng):
     return info, step
 
 
+@kernel
+def root_mean_square(data):
+    """Of y."""
+    y, total = data.y, 0.0
+    for r in range(y.shape[1]):
+        total += y[0, r] * y[0, r]
+    return math.sqrt(total / data.mass)
+
+
 @inlined
 def begin(state, rng):
-    """The first tree of a chain."""
+    """The first tree of a chain.
+
+    Its noise is no smaller than y is: with little noise the first sweep would grow a large tree,
+    and the first update of sigma, from a height that low, could end anywhere.
+    """
     draw_small_tree(state.model.prior, state.model.leaf_prior, state.tree, rng)
+    if has_noise(state.model.family):
+        state.tree.sigma[0] = max(state.tree.sigma[0], root_mean_square(state.model.data))
     if state.model.family == LABELS:
         state.log_like[0] = start_probabilities(state.model, state.tree, state.work, rng)
     else:

@@ -56,6 +56,10 @@ from .transforms import (
     unit_interval,
 )
 
+LARGEST_LOG_SIGMA = 300.0
+"""Noise of e^-300 or e^300 is 0 or infinite to any likelihood; its prior has next to no mass
+beyond."""
+
 
 class Model(Record):
     """All that defines the posterior. One per chain, because ``h`` moves during warm-up."""
@@ -273,9 +277,10 @@ def constrain(model, u, tree):
                 total += log_normal(u[at], model.leaf_prior.mu_mean, model.leaf_prior.mu_sd)
                 at += 1
     if has_noise(model.family):
-        # beyond e^+-300 the noise is 0 or infinite to the likelihood; the clamp keeps it finite
-        tree.sigma[0] = math.exp(min(max(u[at], -300.0), 300.0))
-        total += u[at]
+        # cut off where the noise is 0 or infinite to the likelihood: a trajectory that gets there
+        # diverges, and sigma stays finite
+        tree.sigma[0] = math.exp(min(max(u[at], -LARGEST_LOG_SIGMA), LARGEST_LOG_SIGMA))
+        total += u[at] if abs(u[at]) <= LARGEST_LOG_SIGMA else -np.inf
         total += log_inverse_gamma(
             tree.sigma[0], model.leaf_prior.sigma_shape, model.leaf_prior.sigma_scale
         )
