@@ -44,6 +44,7 @@ def test_independent_chains_agree(rng):
         == set(found.ess)
         == {
             "log_posterior",
+            "log_likelihood",
             "n_leaves",
             "depth",
             "predictions",
@@ -172,7 +173,7 @@ def test_divergences_are_counted_and_the_table_is_readable(rng):
     lines = str(found).splitlines()
     assert lines[0] == found.sentence
     names = [line[:21].strip() for line in lines[1:]]
-    assert names == ["log_posterior", "n_leaves", "depth", "predictions, worst",
+    assert names == ["log_posterior", "log_likelihood", "n_leaves", "depth", "predictions, worst",
                      "predictions, median", "another seed", "accepted"]  # fmt: skip
     assert all("R-hat" in line and "ESS" in line for line in lines[1:-2])
     assert "grow 30%, prune 25%" in lines[-1]

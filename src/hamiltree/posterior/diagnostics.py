@@ -38,9 +38,9 @@ class Diagnosis:
     """No sign of disagreement, and enough draws to have seen one."""
     sentence: str
     rhat: dict[str, float]
-    """Rank-normalised split R-hat of log_posterior, n_leaves, depth, sigma (regression), h (where
-    it is learned; of the worst column) and of predictions, the worst of the monitored rows. 1 for
-    what is constant over all chains."""
+    """Rank-normalised split R-hat of log_posterior, log_likelihood, n_leaves, depth, sigma
+    (regression), h (where it is learned; of the worst column) and of predictions, the worst of the
+    monitored rows. 1 for what is constant over all chains."""
     ess: dict[str, float]
     """Bulk effective sample size of the same; for predictions the smallest."""
     worst: str
@@ -160,6 +160,7 @@ def _evidence(posterior: Posterior, particles: float | None = None) -> Evidence:
 
     quantities: dict[str, FloatArray] = {
         "log_posterior": posterior.log_posterior,
+        "log_likelihood": posterior.log_likelihood,
         "n_leaves": posterior.n_leaves.astype(np.float64),
         "depth": posterior.depth.astype(np.float64),
     }

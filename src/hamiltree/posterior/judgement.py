@@ -19,6 +19,7 @@ TARGET_ESS = 400.0
 meet a small R-hat by chance, unless it is estimated well (Vehtari et al. 2021 ask for as many)."""
 _NAMES = {
     "log_posterior": "the log posterior",
+    "log_likelihood": "the log-likelihood",
     "n_leaves": "the number of leaves",
     "depth": "the depth",
     "sigma": "sigma",
