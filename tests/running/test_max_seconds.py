@@ -96,8 +96,7 @@ def test_an_end_in_warm_up_says_how_long_it_takes(clock, tmp_path):
 
 
 def test_an_end_in_the_warm_up_of_replicas_keeps_the_draws_before(clock, monkeypatch):
-    monkeypatch.setattr(takeover, "MODES", 0.0)
-    monkeypatch.setattr(takeover, "JUDGED_DRAWS", 20)
+    monkeypatch.setattr(takeover, "LOOKS", ((20, 0.0),))
     monkeypatch.setattr(takeover, "FEWEST_WARMUP", 1)
     X, y = data_of("classification")
     model = BayesianTreeClassifier(n_draws=100, max_seconds=40, **SHORT).fit(X, y)
@@ -109,8 +108,7 @@ def test_an_end_in_the_warm_up_of_replicas_keeps_the_draws_before(clock, monkeyp
 
 
 def test_replicas_that_would_not_be_done_in_time_are_not_added(monkeypatch):
-    monkeypatch.setattr(takeover, "MODES", 0.0)
-    monkeypatch.setattr(takeover, "JUDGED_DRAWS", 20)
+    monkeypatch.setattr(takeover, "LOOKS", ((20, 0.0),))
     monkeypatch.setattr(takeover, "FEWEST_WARMUP", 1)
     X, y = data_of("classification")
     in_time = BayesianTreeClassifier(n_draws=60, max_seconds=600, **SHORT).fit(X, y).posterior_

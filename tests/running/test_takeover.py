@@ -36,8 +36,7 @@ KINDS = {
 @pytest.fixture
 def always(monkeypatch):
     """Any chains are taken to be in different modes, after 20 draws."""
-    monkeypatch.setattr(takeover, "MODES", 0.0)
-    monkeypatch.setattr(takeover, "JUDGED_DRAWS", 20)
+    monkeypatch.setattr(takeover, "LOOKS", ((20, 0.0),))
     monkeypatch.setattr(takeover, "FEWEST_WARMUP", 1)
 
 
@@ -69,7 +68,33 @@ def judged(log_likelihood: np.ndarray, n_leaves: np.ndarray | None = None, **val
 
 def test_chains_that_mix_need_no_replicas(rng):
     replicas, decided = judged(rng.normal(size=(4, 250)))
-    assert (replicas, decided.reason, decided.is_open) == (1, "", False)
+    assert (replicas, decided.reason, decided.n_judged) == (1, "", 1_000)
+
+
+def test_a_run_that_goes_on_is_judged_once_more(rng):
+    """By more draws, which leave slowness less to explain."""
+    levels = np.array([-20.0, -21.0, -20.0, -22.0])[:, None]
+    noise = rng.normal(size=(4, 1_000))
+    replicas, decided = judged((levels + noise)[:, :250])
+    assert replicas == 1
+    draws = replace(
+        fake_draws(0, n_chains=4, n_draws=1_000),
+        log_likelihood=levels + noise,
+        n_leaves=np.full((4, 1_000), 2),
+    )
+    assert decided.decide(draws) >= takeover.FEWEST
+    assert not decided.is_open
+    assert "over the first 1000 draws" in decided.reason
+
+
+def test_chains_that_mix_are_not_judged_a_third_time(rng):
+    _, decided = judged(rng.normal(size=(4, 250)))
+    draws = replace(
+        fake_draws(0, n_chains=4, n_draws=1_000),
+        log_likelihood=rng.normal(size=(4, 1_000)),
+        n_leaves=np.full((4, 1_000), 2),
+    )
+    assert (decided.decide(draws), decided.is_open) == (1, False)
 
 
 def test_levels_that_do_not_mix_are_modes(rng):

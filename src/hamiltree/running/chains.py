@@ -226,7 +226,7 @@ class Chains:
         """Back to the draws of before the takeover, where there are none after it."""
         if self.n_draws == 0 and self._before is not None:
             self.chains, self._pieces = self._before
-            self.n_warmup -= self.takeover.n_warmup + self.takeover.n_judged
+            self.n_warmup = self.takeover.n_warmup
             self.takeover.reason += ", but the run ended before they had made a draw"
             self._know_ladders()
 

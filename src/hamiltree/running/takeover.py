@@ -3,8 +3,9 @@
 Chains start without replicas, which cost several times as much. Once each has made a few draws,
 these are judged: levels of the log-likelihood, or numbers of leaves, that do not mix are modes, and
 then every chain becomes the start of one with replicas. All that was drawn before counts as
-warm-up. The decision depends on the draws alone, and is made once, at a fixed iteration: a run that
-was stopped and went on, or was made by other threads, decides the same.
+warm-up. A run that goes on is judged once more, by more draws. The decision depends on the draws
+alone, and is made at fixed iterations: a run that was stopped and went on, or was made by other
+threads, decides the same.
 """
 
 from __future__ import annotations
@@ -22,10 +23,9 @@ from ..posterior.draws import Draws
 from ..samplers.ladder import GAP_WANTED
 from ..samplers.tempering import Tempered, TemperedChain, arrays_of
 
-JUDGED_DRAWS = 250
-"""Of each chain, before it is decided."""
-MODES = 1.5
-"""R-hat above which chains are taken to be in different modes, rather than slow."""
+LOOKS = ((250, 1.5), (1_000, 1.2))
+"""Draws of each chain by which it is decided, and the R-hat above which chains are taken to be in
+different modes, rather than slow; the more draws there are, the less slowness alone explains."""
 FEWEST_WARMUP = 100
 """Iterations of warm-up that replicas need to be placed."""
 HOT_END = 0.25
@@ -55,27 +55,34 @@ class Takeover:
         """Iterations of each chain before it."""
         self.reason = ""
         """Why they took over; empty where they did not."""
-        self.n_judged = JUDGED_DRAWS
-        """Draws of each chain by which it is decided."""
+        self.looks = list(LOOKS)
+        """Those that are still to come."""
         self._sampler, self._seeds = sampler, seeds
         self.is_open = (
             configuration.method.adds_replicas and len(seeds) > 1 and n_warmup >= FEWEST_WARMUP
         )
         """Whether it is still to be decided."""
 
+    @property
+    def n_judged(self) -> int:
+        """Draws of each chain by which it is decided next."""
+        return self.looks[0][0]
+
     def decide(self, draws: Draws) -> int:
         """The number of replicas, 1 for none, by the first draws of every chain."""
-        self.is_open = False
+        n_judged, modes = self.looks.pop(0)
+        self.is_open = bool(self.looks)
         rhat = {
             "the log-likelihood": rank_rhat(draws.log_likelihood),
             "the number of leaves": rank_rhat(draws.n_leaves.astype(np.float64)),
         }
         worst = max(rhat, key=lambda name: rhat[name])
-        if not rhat[worst] > MODES:
+        if not rhat[worst] > modes:
             return 1
+        self.is_open = False
         value = f"{rhat[worst]:.2f}" if math.isfinite(rhat[worst]) else "infinite"
         self.reason = (
-            f"R-hat of {worst} over the first {self.n_judged} draws of {draws.n_chains} chains "
+            f"R-hat of {worst} over the first {n_judged} draws of {draws.n_chains} chains "
             f"was {value}"
         )
         return replicas_for(draws.log_likelihood)
