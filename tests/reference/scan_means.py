@@ -19,7 +19,7 @@ HARDLY = 1e-3
 """Rows of which less reaches the node are left out."""
 BAND, MERGED = 5.0, 1 / 6
 """In h: how far from a threshold a row is soft, and how near to each other values count as one."""
-POINTS_PER_H, FEWEST_POINTS, MOST_POINTS = 1.5, 10, 128
+POINTS_PER_H, FEWEST_POINTS, MOST_POINTS = 0.75, 10, 128
 FAR, STEPS, PIECES = 20.0, ((0.3, 1), (2.0, 4)), 16
 """Cells of the intervals between points: by how much the score changes from point to point."""
 

@@ -98,6 +98,7 @@ def test_an_end_in_warm_up_says_how_long_it_takes(clock, tmp_path):
 def test_an_end_in_the_warm_up_of_replicas_keeps_the_draws_before(clock, monkeypatch):
     monkeypatch.setattr(takeover, "LOOKS", ((20, 0.0),))
     monkeypatch.setattr(takeover, "FEWEST_WARMUP", 1)
+    monkeypatch.setattr(takeover, "WARMUP_SHARE", 2.0)
     X, y = data_of("classification")
     model = BayesianTreeClassifier(n_draws=100, max_seconds=40, **SHORT).fit(X, y)
     posterior = model.posterior_
@@ -116,7 +117,7 @@ def test_replicas_that_would_not_be_done_in_time_are_not_added(monkeypatch):
     monkeypatch.setattr(takeover, "COST", 1e9)
     late = BayesianTreeClassifier(n_draws=60, max_seconds=600, **SHORT).fit(X, y).posterior_
     assert (late.info.powers, late.info.n_warmup, late.n_draws) == ((), 60, 60)
-    assert late.info.why_replicas.endswith("but max_seconds leaves no time for their warm-up")
+    assert late.info.why_replicas.endswith("but max_seconds leaves no time for them")
     always = BayesianTreeClassifier(n_draws=60, **SHORT).fit(X, y).posterior_
     assert always.info.powers == in_time.info.powers, "without a limit there is time"
 

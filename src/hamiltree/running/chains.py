@@ -200,8 +200,7 @@ class Chains:
         if replicas == 1:
             return False
         seconds_per_iteration = (time.perf_counter() - self.started) / self.done
-        if self.takeover.seconds_of(replicas, seconds_per_iteration) > self._stop.seconds_left:
-            self.takeover.reason += ", but max_seconds leaves no time for their warm-up"
+        if not self.takeover.fits(replicas, seconds_per_iteration, self._stop.seconds_left):
             return False
         self._take_over(replicas, self.done)
         return True

@@ -34,6 +34,8 @@ FEWEST, MOST = 4, 16
 """Replicas."""
 COST = 0.6
 """Of an iteration of a replica, in those of a chain without: hot trees are small."""
+WARMUP_SHARE = 0.5
+"""Most of the time left that their warm-up may take; with fewer draws than that nothing is won."""
 
 
 class Takeover:
@@ -87,9 +89,13 @@ class Takeover:
         )
         return replicas_for(draws.log_likelihood)
 
-    def seconds_of(self, replicas: int, seconds_per_iteration: float) -> float:
-        """That the warm-up of so many replicas takes, by the seconds of an iteration so far."""
-        return COST * replicas * self.n_warmup * seconds_per_iteration
+    def fits(self, replicas: int, seconds_per_iteration: float, seconds_left: float) -> bool:
+        """Whether there is time for so many replicas, by the seconds of an iteration so far."""
+        warmup = COST * replicas * self.n_warmup * seconds_per_iteration
+        if warmup <= WARMUP_SHARE * seconds_left:
+            return True
+        self.reason += ", but max_seconds leaves no time for them"
+        return False
 
     def start(self, replicas: int, at: int, chains: Sequence[Any]) -> list[TemperedChain]:
         """Chains with replicas, all of which begin at the tree that the chain before had."""

@@ -25,7 +25,7 @@ MERGED = 1.0 / 6.0
 """Bins whose values are within so many h of each other count as one."""
 BAND = 5.0
 """Rows farther from a cut than so many h are taken to be on one side."""
-POINTS_PER_H = 1.5
+POINTS_PER_H = 0.75
 FEWEST_POINTS = 10
 """Intervals of a column between the points at which scores are computed."""
 FAR = 20.0
