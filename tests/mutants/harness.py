@@ -31,6 +31,7 @@ INTERPRETED = (
     "tests/core/soft/test_learned_h.py",
     "tests/core/scan/test_bins.py",
     "tests/core/scan/test_bits.py",
+    "tests/core/scan/test_leaf_means.py",
     "tests/core/test_weights.py",
     "tests/core/test_special.py",
     "tests/core/test_special_scans.py",

@@ -8,8 +8,12 @@ COLUMNS = "core/scan/mean_columns.py"
 SCORES = "core/scan/mean_scores.py"
 SUMS = "core/scan/mean_sums.py"
 REGROW = "core/moves/regrow.py"
+MEANS = "core/scan/leaf_means.py"
 
-RATIO = "tests/core/moves/test_informed.py -k test_ratio and hmc-df and 0.2-0"
+RATIO = "tests/core/moves/test_informed.py -k test_ratio hmc-df-0.2-0"
+SPECIAL = "tests/core/scan/test_leaf_means.py -k special"
+SAME = "tests/core/scan/test_leaf_means.py -k same_on_the_way_back"
+WEIGHTS = "tests/core/test_weights.py -k scans_see"
 
 MUTANTS = [
     Mutant(
@@ -91,5 +95,77 @@ MUTANTS = [
         "first, psi = np.uint64(at), np.float32(share)",
         "first, psi = np.uint64(at), np.float32(1.0 if share > 0.5 else 0.0)",
         RATIO,
+    ),
+    Mutant(
+        "leaf means: prior of the changed leaves",
+        SCORES,
+        "log_marginal_of_change",
+        "gram[k, k] += noise",
+        "",
+        RATIO,
+    ),
+    Mutant(
+        "leaf means: products of a new leaf with those of a kept subtree",
+        SCORES,
+        "fill_gram",
+        "total += product(moved, pair_of(moved, square, one, other), a, b)",
+        "",
+        RATIO,
+    ),
+    Mutant(
+        "leaf means: room asked for by the nodes below the one that is scanned, too",
+        SUMS,
+        "add_up_terms",
+        "REACH + tree.n_nodes[0] + 1 - tree.size[around]",
+        "REACH + tree.n_nodes[0]",
+        SAME,
+    ),
+    Mutant(
+        "leaf means: missing cells on the right forgotten",
+        COLUMNS,
+        "score_points",
+        "add_bin(moved, means.sums, missing, width, square, 1.0)",
+        "",
+        SPECIAL,
+    ),
+    Mutant(
+        "leaf means: missing cells on the left forgotten",
+        COLUMNS,
+        "score_points",
+        "add_to(moved[ALL], ZERO, means.sums, missing, width)",
+        "",
+        SPECIAL,
+    ),
+    Mutant(
+        'leaf means: sides of "is missing" exchanged',
+        COLUMNS,
+        "score_missing",
+        "side == 0",
+        "side == 1",
+        SPECIAL,
+    ),
+    Mutant(
+        "leaf means: levels on the wrong side",
+        COLUMNS,
+        "score_bins",
+        "goes_right[b] == 1.0",
+        "goes_right[b] == 0.0",
+        SPECIAL,
+    ),
+    Mutant(
+        "leaf means with weights: rows by their weight instead of its root",
+        MEANS,
+        "make_leaf_means",
+        "np.sqrt(weights[rows])",
+        "weights[rows]",
+        WEIGHTS,
+    ),
+    Mutant(
+        "leaf means with weights: y without weights",
+        MEANS,
+        "make_leaf_means",
+        "root * y",
+        "y",
+        WEIGHTS,
     ),
 ]

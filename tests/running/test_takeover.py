@@ -187,6 +187,19 @@ def test_warm_start_goes_on_beyond_it():
     assert same_arrays(draws_of(model), draws_of(whole))
 
 
+def test_a_run_goes_on_that_has_enough_draws_to_be_judged_twice(monkeypatch):
+    """At once, when it is resumed."""
+    monkeypatch.setattr(takeover, "LOOKS", ((10, np.inf), (20, np.inf)))
+    monkeypatch.setattr(takeover, "FEWEST_WARMUP", 1)
+    X, y = data_of("regression")
+    model = BayesianTreeRegressor(**(SHORT | {"n_draws": 20}), h=0.1, warm_start=True).fit(X, y)
+    for n_draws in (30, 50):
+        model.set_params(n_draws=n_draws).fit(X, y)
+    whole = BayesianTreeRegressor(**SHORT, h=0.1).fit(X, y)
+    assert whole.posterior_.info.powers == ()
+    assert same_arrays(draws_of(model), draws_of(whole))
+
+
 @pytest.mark.usefixtures("always")
 def test_other_processes_make_the_same_draws():
     here = fitted("hmc-df")

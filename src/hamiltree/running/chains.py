@@ -192,18 +192,20 @@ class Chains:
     # ------------------------------------------------------------------ replicas where needed
 
     def _judge(self) -> bool:
-        """Whether the chains, which have just made enough draws to be judged, need replicas."""
-        if not (self.takeover.is_open and self.n_draws >= self.takeover.n_judged):
-            return False
-        draws, _ = collect(self._pieces, self.takeover.n_judged, self.h, self.kinds)
-        replicas = self.takeover.decide(draws)
-        if replicas == 1:
-            return False
-        seconds_per_iteration = (time.perf_counter() - self.started) / self.done
-        if not self.takeover.fits(replicas, seconds_per_iteration, self._stop.seconds_left):
-            return False
-        self._take_over(replicas, self.done)
-        return True
+        """Whether the chains, which have made enough draws to be judged, need replicas.
+
+        A run that was resumed may have made enough to be judged more than once.
+        """
+        while self.takeover.is_open and self.n_draws >= self.takeover.n_judged:
+            draws, _ = collect(self._pieces, self.takeover.n_judged, self.h, self.kinds)
+            replicas = self.takeover.decide(draws)
+            if replicas == 1:
+                continue
+            seconds_per_iteration = (time.perf_counter() - self.started) / self.done
+            if self.takeover.fits(replicas, seconds_per_iteration, self._stop.seconds_left):
+                self._take_over(replicas, self.done)
+                return True
+        return False
 
     def _take_over(self, replicas: int, at: int) -> None:
         """Each chain becomes the start of one with replicas."""

@@ -31,7 +31,8 @@ PIECES = 16
 """Most cells of an interval between two points of a column; at most MEAN_BINS are such."""
 SOFT_SHARE = 1.0 / 16.0
 """Scans are of this kind where h is at least so large a share of half the distance between the
-tenth and the ninetieth percent of a column, for half of the columns of numbers."""
+tenth and the ninetieth percent of a column, for half of the columns of numbers, and as wide as a
+bin."""
 FLOATS = 1 << 19
 """Room for the sums by bin (2 MB), and for what rows reach (4 MB)."""
 ROWS_AT_ONCE = 64
@@ -124,7 +125,8 @@ def make_leaf_means(
             centres.append(centre)
             first[f + 1] = first[f] + len(centre)
     n_bins = int(first[-1])
-    most = FLOATS // n_bins if n_bins else 0
+    # at most as many sums as a scan can need: with few bins there would be room for far more
+    most = min(FLOATS // n_bins, (max_leaves + 2) ** 2 // 2) if n_bins else 0
     vectors = min(REACH + 2 * max_leaves + 1, FLOATS // n) if n else 0
     leaves = max_leaves + 1 if n else 0
     return LeafMeans(
@@ -157,10 +159,10 @@ def make_leaf_means(
 
 
 def _narrow(columns: NDArray[np.float64], kinds: Kinds) -> float:
-    """The median over the columns of numbers."""
+    """The median over the columns of numbers, but no less than the width of a bin."""
     numbers = [x[x >= MISSING_BELOW] for x in columns[kinds.levels == 0]]
     wide = [np.subtract(*np.quantile(x, (0.9, 0.1))) for x in numbers if len(x)]
-    return SOFT_SHARE * 0.5 * float(np.median(wide)) if wide else np.inf
+    return max(SOFT_SHARE * 0.5 * float(np.median(wide)), 1.0 / MEAN_BINS) if wide else np.inf
 
 
 def _bins_of(
