@@ -73,3 +73,13 @@ def test_report_with_held_out_rows(folder, fitted, regression, tmp_path):
     assert "On 120 rows that the trees have not seen" in page.read_text("utf-8")
     wrong = run("report", fitted[0], "-o", page, "--test", folder / "new.csv", code=1)
     assert "new.csv lacks the target's column 'out?'" in wrong.output
+
+
+def test_weights_of_classes_as_an_option(folder, tmp_path):
+    command = ("fit", folder / "patients.csv", "--target", "out?", "--drop", "Patient ID",
+               "--n-chains", "2", "--n-warmup", "20", "--n-draws", "20")  # fmt: skip
+    run(*command, "-o", tmp_path / "m.nc", "--class-weight", "yes=3, no=1")
+    model = hamiltree.load(tmp_path / "m.nc")
+    assert model.class_weight == {"yes": 3, "no": 1}
+    result = run(*command, "-o", tmp_path / "n.nc", "--class-weight", "maybe=3", code=1)
+    assert "maybe" in result.output

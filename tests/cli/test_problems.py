@@ -64,7 +64,7 @@ def test_problems_of_the_target_come_with_the_others(tmp_path):
     for part in (
         "the target 'outcome' is missing in 1 of 90 rows",
         "infinite values in 'dose' (1)",
-        "the target 'outcome' holds texts",
+        "the target 'outcome' holds text",
         "the column 'id' has 90 different texts",
     ):
         assert part in failed

@@ -39,14 +39,14 @@ def small_data():
         ([[1.0]], [0], r"Found array with 1 sample\(s\).*minimum of 2"),
         ([[1.0], [2.0]], [0, 1, 1], "inconsistent numbers of samples"),
         ([[1.0, 2.0], [1.0, 2.0]], [0, 1], "every column of X is constant"),
-        ([["a"], ["b"]], [0, 1], "X holds texts in column "),
+        ([["a"], ["b"]], [0, 1], "X holds text in column "),
         ([[1.0], [10**400], [2.0]], [0, 1, 0], "beyond the range of floating point: rescale"),
-        (np.array([["2020"], ["NaT"]], "M8[Y]"), [0, 1], "X holds times"),
+        (np.array([["2020"], ["NaT"]], "M8[Y]"), [0, 1], "X holds dates or times"),
         (np.ma.masked_array([[1.0], [2.0]], [[0], [1]]), [0, 1], "X has masked cells"),
         (pandas.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), [0, 1], "the same name.*: 'a'"),
         ([[1.0], [2.0], [3.0]], [1, 0, None], "y has missing or infinite values|contains NaN"),
         ([[1.0], [2.0], [3.0]], np.array([1, 0, None]), "y has missing or infinite values"),
-        ([[1.0], [2.0]], np.array(["2020", "NaT"], "M8[Y]"), "y holds times"),
+        ([[1.0], [2.0]], np.array(["2020", "NaT"], "M8[Y]"), "y holds dates or times"),
     ],
 )
 def test_bad_data_is_refused(estimator, X, y, message):
@@ -176,7 +176,7 @@ def test_a_prior_of_endless_trees_warns(parameters, warns, monkeypatch):
         warnings.simplefilter("always")
         with pytest.raises(InterruptedError):
             BayesianTreeClassifier(**{**SHORT, **parameters}).fit(X, y)
-    endless = [w for w in caught if "max_leaves cuts them off" in str(w.message)]
+    endless = [w for w in caught if "so max_leaves limits them" in str(w.message)]
     assert [w.filename for w in endless] == [__file__] * warns
 
 

@@ -315,7 +315,9 @@ def test_fit_goes_on_until_the_chains_agree(tmp_path):
 def test_fit_says_that_the_limit_came_first():
     X, y = grid_data()
     limits = {"target_rhat": 1.0001, "max_draws": 150}
-    advice = r"max_draws=150 came before target_rhat=1.0001; run longer: n_warmup=\d+, max_draws="
+    advice = (
+        r"max_draws=150 was reached before target_rhat=1.0001; run longer: n_warmup=\d+, max_draws="
+    )
     with pytest.warns(ConvergenceWarning, match=advice):
         model = BayesianTreeClassifier(**SHORT, **limits).fit(X, y)
     assert (model.posterior_.info.stopped, model.posterior_.n_draws) == ("max_draws", 150)

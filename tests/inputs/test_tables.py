@@ -330,7 +330,7 @@ def test_codes_can_be_categories():
             r"2 problems:\n  1. the column 'x' holds numbers, but .*\n  2. the column 'when'",
         ),
         ({"x": [f"p{i}" for i in range(70)]}, r"70 different texts in 70 rows.*--drop 'x'"),
-        ({}, "no column beside the target"),
+        ({}, "no column except the target"),
     ],
 )
 def test_columns_that_cannot_be_used_are_refused(columns, complaint):

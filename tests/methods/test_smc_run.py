@@ -264,7 +264,7 @@ def test_a_classifier_works_from_end_to_end(rng, tmp_path):
     )
     assert "log evidence" in posterior.summary()
     assert "divergences" not in posterior.summary()
-    assert "R-hat does not judge" in posterior.diagnose().sentence
+    assert "R-hat does not apply" in posterior.diagnose().sentence
     assert np.isnan(posterior.diagnose().median_rhat)
     posterior.to_datatree()
     plot_leaves(posterior)

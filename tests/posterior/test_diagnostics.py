@@ -158,7 +158,7 @@ def test_weighted_draws_are_judged_by_their_weights(rng):
     even = rng.uniform(0.5, 1.5, size=shape)
     found = diagnose(chains(rng, n_chains=1, n_draws=1000, weights_of_draws=even / even.sum()))
     assert found.converged
-    assert "R-hat does not judge" in found.sentence
+    assert "R-hat does not apply" in found.sentence
     uneven = np.exp(5 * rng.normal(size=shape))
     found = diagnose(chains(rng, n_chains=1, n_draws=1000, weights_of_draws=uneven / uneven.sum()))
     assert not found.converged
@@ -217,7 +217,7 @@ def test_a_missed_target_is_no_convergence_though_the_usual_limit_is_met(rng):
     assert 1.01 < usual.rhat["log_posterior"] <= 1.05
     strict = diagnose(after(post, "max_draws", 1.01))
     assert not strict.converged
-    assert "above 1.01, and max_draws=500 came before target_rhat=1.01" in strict.sentence
+    assert "above 1.01, and max_draws=500 was reached before target_rhat=1.01" in strict.sentence
     assert "max_draws=1000" in strict.sentence
 
 

@@ -47,6 +47,12 @@ def test_prediction_and_the_share_of_trees_that_agree(h, seed):
     assert list(found.row) == list(NAMES)
 
 
+def test_the_path_says_through_which_tree(seed):
+    post, row = posterior(seed), fake_rows(1, seed=3)
+    assert "Its path through the tree of highest posterior:" in str(post.explain(row))
+    assert "Its path through the given tree:" in str(post.explain(row, tree=post.tree(0, 1)))
+
+
 def test_regression_says_its_sd_and_interval(seed):
     post = posterior(seed, 0)
     row = fake_rows(1, seed=3)
@@ -226,7 +232,7 @@ def test_a_tree_without_splits_is_explained(seed):
     post = posterior(seed, n_leaves=np.ones((2, 20), int))
     found = post.explain(fake_rows(1), post.best_tree(polish=False))
     assert (found.steps, found.effects, found.changes) == ((), (), ())
-    assert "nothing: no feature changes it" in str(found)
+    assert "nothing: no feature affects it" in str(found)
     assert "No change of one feature within its range would change the class." in str(found)
 
 

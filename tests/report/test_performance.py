@@ -120,7 +120,7 @@ def test_what_cannot_be_compared_is_refused(seed):
         performance(post, X, y[:9])
     with pytest.raises(ValueError, match="got 0 rows"):
         performance(post, X[:0], y[:0])
-    with pytest.raises(ValueError, match=r"do not know: .*'elm'"):
+    with pytest.raises(ValueError, match=r"did not have: .*'elm'"):
         performance(post, X, np.array([*y[:9], "elm"]))
     with pytest.raises(ValueError, match="go together"):
         report_html(post, X_test=X)
@@ -134,7 +134,7 @@ def test_the_page_has_the_section_only_with_test_rows(seed):
     assert re.search(r'<section id="performance"[^>]* hidden>', report_html(post))
     page = report_html(post, X_test=fake_rows(12), y_test=np.repeat(["ash", "cedar"], 6))
     assert not re.search(r'<section id="performance"[^>]* hidden>', page)
-    assert "On 12 rows that the trees have not seen. That is few" in page
+    assert "On 12 rows that the trees have not seen. These are few" in page
 
 
 def test_a_model_writes_its_report(tmp_path):

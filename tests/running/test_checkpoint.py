@@ -216,7 +216,7 @@ def test_a_disk_that_fills_up_does_not_end_the_run(tmp_path, monkeypatch, capsys
 
     monkeypatch.setattr(files, "_flush", full_after_the_first)
     monkeypatch.setattr("hamiltree.running.checkpoints.MAX_SHARE", np.inf)
-    with pytest.warns(UserWarning, match="No space left.* not up to date; the draws are all here"):
+    with pytest.warns(UserWarning, match="No space left.* not up to date; the model has all draws"):
         posterior = fitted(SHORT, checkpoint=path, checkpoint_seconds=0.0)
     assert len(writes) > 3
     assert capsys.readouterr().err.count("cannot write the checkpoint") == 1

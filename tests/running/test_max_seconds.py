@@ -65,7 +65,7 @@ def test_it_says_how_far_it_got(clock, tmp_path):
     assert posterior.n_draws > 20, "time is the only limit"
     sentence = posterior.diagnose().sentence
     assert f"max_seconds=200 ended the run at {posterior.n_draws} draws per chain" in sentence
-    assert "give it more time: max_seconds=800" in sentence
+    assert "allow more time: max_seconds=800" in sentence
     assert "ended by max_seconds" in posterior.summary()
     posterior.save(tmp_path / "model.nc")
     read = Posterior.load(tmp_path / "model.nc")
@@ -84,11 +84,11 @@ def test_a_run_that_is_done_in_time_is_as_without(clock):
 def test_an_end_in_warm_up_says_how_long_it_takes(clock, tmp_path):
     X, y = data_of("classification")
     model = BayesianTreeClassifier(n_draws=30, max_seconds=6, **SHORT)
-    message = r"over in warm-up, after \d+ of 60 iterations.*raise max_seconds \(warm-up alone"
+    message = r"ended during warm-up, after \d+ of 60 iterations.*raise max_seconds \(warm-up alone"
     with pytest.raises(RuntimeError, match=message):
         model.fit(X, y)
     model.set_params(checkpoint=tmp_path / "run.nc")
-    with pytest.raises(RuntimeError, match="the same call goes on from"):
+    with pytest.raises(RuntimeError, match="the same call resumes from"):
         model.fit(X, y)
     model.set_params(max_seconds=1e6).fit(X, y)
     whole = BayesianTreeClassifier(n_draws=30, **SHORT).fit(X, y)

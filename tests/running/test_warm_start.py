@@ -122,6 +122,8 @@ def test_an_interrupted_run_can_go_on(monkeypatch):
 def test_a_fit_that_kept_no_chains_is_not_begun_anew_in_silence():
     X, y = data_of("classification")
     model = BayesianTreeClassifier(**SHORT).fit(X, y)
-    with pytest.raises(ValueError, match="no chains to continue, for the last fit did not keep"):
+    with pytest.raises(
+        ValueError, match="no chains to continue, because the last fit did not keep"
+    ):
         model.set_params(warm_start=True).fit(X, y)
     assert clone(model).fit(X, y).posterior_.n_draws == 30

@@ -22,15 +22,15 @@ def mount(app: typer.Typer) -> None:
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Which to run; all of them if left out.", show_default=False),
+        typer.Argument(help="Benchmarks to run; by default all.", show_default=False),
     ] = None,
 ) -> None:
-    """Measure the speed of this machine against the goals, from a checkout of the repository."""
+    """Run the benchmarks of speed; this needs a copy of the repository."""
     for folder in (Path.cwd(), SOURCE):
         if (folder / "benchmarks" / "__main__.py").is_file():
             done = subprocess.run([sys.executable, "-m", "benchmarks", *(names or [])], cwd=folder)
             raise typer.Exit(done.returncode)
     raise FileNotFoundError(
-        "the benchmarks are part of the repository and not of the installed package: run this in "
-        "a checkout, or make bench there"
+        "the benchmarks are part of the repository, not of the installed package: run this, or "
+        "make bench, in a copy of the repository"
     )

@@ -15,9 +15,9 @@ def mount(app: typer.Typer) -> None:
 
 
 def compile_everything() -> None:
-    """Compile every kernel ahead of the first fit, for images and clusters."""
+    """Compile the sampler before the first fit, for example when an image is built."""
     if not LASTS:
-        raise OSError(f"{WANTED} cannot be written to: set NUMBA_CACHE_DIR to a folder that can")
+        raise OSError(f"{WANTED} is not writable: set NUMBA_CACHE_DIR to a writable folder")
     units = all_units()
     left = [unit for unit in units if not unit.is_compiled]
     if not left:

@@ -36,21 +36,21 @@ def mount(app: typer.Typer) -> None:
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--out", help="Folder for what is written.")] = Path(
+    folder: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path(
         "demo-output"
     ),
     seed: Seed = 0,
 ) -> None:
-    """Fit trees to biopsies of breast tumours, and show the posterior."""
+    """Fit trees to biopsies of breast tumours, and show the results."""
     data = load_bcw(as_frame=True)
     labels = data.target_names[data.target]
     X, X_test, y, y_test = train_test_split(
         data.data, labels, test_size=0.3, random_state=seed, stratify=labels
     )
     out.print(
-        f"Is a breast tumour malignant? {len(X)} biopsies to learn from, {len(X_test)} to test "
-        f"on,\nof each {X.shape[1]} features graded from 1 (normal) to 10. "
-        "(Breast Cancer Wisconsin, Original.)\n"
+        f"Is a breast tumour malignant? {len(X)} biopsies for training and {len(X_test)} for "
+        f"testing,\nwith {X.shape[1]} features graded from 1 (normal) to 10 "
+        "(Breast Cancer Wisconsin, Original).\n"
     )
     model = BayesianTreeClassifier(
         h=0.05, target_rhat=1.02, max_draws=10_000, random_state=seed, n_jobs=-1
@@ -60,29 +60,29 @@ def demo(
     posterior = model.posterior_
     info = posterior.info
     if info.compile_seconds:
-        out.print(f"Compiled the sampler in {info.compile_seconds:.1f} s, once on this machine.")
+        out.print(f"Compiled the sampler in {info.compile_seconds:.1f} s (only once).")
     out.print(
-        f"Sampled {posterior.weights.size:,} decision trees in {info.seconds:.1f} s, by "
+        f"Sampled {posterior.weights.size:,} decision trees in {info.seconds:.1f} s, with "
         f"{posterior.n_chains} independent chains."
     )
 
-    heading("On biopsies it has not seen")
+    heading("Predictions for the test biopsies")
     interval = model.predict_interval(X_test.iloc[:1], coverage=0.9)[0, 1]
     probability = model.predict_proba(X_test.iloc[:1])[0, 1]
-    out.print(f"  right, all trees together     {model.score(X_test, y_test):.1%}")
-    out.print(f"  right, one tree at a time     {model.single_tree_score(X_test, y_test):.1%}")
+    out.print(f"  accuracy, all trees together  {model.score(X_test, y_test):.1%}")
+    out.print(f"  accuracy, one tree at a time  {model.single_tree_score(X_test, y_test):.1%}")
     out.print(
-        f"  the first of them             malignant with probability {probability:.3f} "
+        f"  the first biopsy              malignant with probability {probability:.3f} "
         f"(90 % interval {interval[0]:.3f} to {interval[1]:.3f}); it was {y_test[0]}"
     )
 
-    heading("In short")
+    heading("Summary")
     out.print(in_options(summary_sentence(posterior)), markup=False)
 
     heading("The tree with the highest posterior")
     out.print(posterior.best_tree().to_text(), markup=False)
 
-    heading("To look at")
+    heading("Files")
     for path, what in _write(model, X_test, y_test, folder):
         out.print(f"  {escape(str(path)):<32} {what}")
 
@@ -95,8 +95,8 @@ def _write(
     posterior = model.posterior_
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {
-        "tree.png": (posterior.best_tree().plot, "this tree, drawn"),
-        "leaves.png": (lambda: plot_leaves(posterior), "how many leaves the trees have"),
+        "tree.png": (posterior.best_tree().plot, "this tree as a picture"),
+        "leaves.png": (lambda: plot_leaves(posterior), "the number of leaves of the trees"),
         "trace.png": (lambda: plot_trace(posterior), "the chains, draw by draw"),
     }
     written = []
@@ -104,8 +104,8 @@ def _write(
         save_figure(draw, folder / name)
         written.append((folder / name, what))
     model.save(folder / "model.nc")
-    written.append((folder / "model.nc", "the model: hamiltree summary, predict ... take it"))
+    written.append((folder / "model.nc", "the model, for hamiltree summary, predict and others"))
     title = "Is a breast tumour malignant?"
     page = model.report(folder / "report.html", X_test, y_test, title=title, names=NAMES)
-    written.append((page, "open in a browser: trees, how well they predict, rows you type"))
+    written.append((page, "open in a browser: trees, their performance, predictions"))
     return written

@@ -72,7 +72,7 @@ def fit(
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Model file.")
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
     ] = Path("model.nc"),
     task: Annotated[
         Task | None,
@@ -86,13 +86,13 @@ def fit(
         list[str] | None, typer.Option(metavar="NAME", help="Column to leave out; repeat for more.")
     ] = None,
     seed: Seed = 0,
-    n_jobs: Annotated[int, typer.Option(metavar="INT", help="Threads; -1 for all.")] = -1,
+    n_jobs: Annotated[int, typer.Option(metavar="INT", help="Threads; -1: all cores.")] = -1,
     as_json: Json = False,
     ordinal: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=A,B,C",
-            help="Categories from low to high; repeat for more.",
+            help="Ordered categories, from low to high; repeat for more columns.",
             rich_help_panel=TABLE,
         ),
     ] = None,
@@ -100,13 +100,13 @@ def fit(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Column of numbers, such as codes, that are categories; repeat for more.",
+            help="Column whose numbers are codes of categories; repeat for more.",
             rich_help_panel=TABLE,
         ),
     ] = None,
     max_categories: Annotated[
         int,
-        typer.Option(help="A column of text with more is refused.", min=2, rich_help_panel=TABLE),
+        typer.Option(help="Most categories of a text column.", min=2, rich_help_panel=TABLE),
     ] = MAX_CATEGORIES,
     missing: Annotated[
         list[str] | None,
@@ -120,7 +120,7 @@ def fit(
         bool,
         typer.Option(
             "--drop-missing",
-            help="Leave out rows with missing values.",
+            help="Leave out rows with missing cells.",
             rich_help_panel=TABLE,
         ),
     ] = False,
@@ -131,7 +131,7 @@ def fit(
         bool,
         typer.Option(
             "--without-data",
-            help="Keep the training rows out of the model file; some of tree, plot and report "
+            help="Leave the training rows out of the model file; parts of tree, plot and report "
             "need them.",
             rich_help_panel=RUN,
         ),
@@ -139,7 +139,7 @@ def fit(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Keep the run in this file; the same command resumes it.",
+            help="Store the run in this file; the same command then resumes it.",
             show_default=False,
             rich_help_panel=RUN,
         ),
@@ -150,17 +150,17 @@ def fit(
     ] = 60.0,
     **parameters: str | None,
 ) -> None:
-    """Sample decision trees that explain one column of a table by the others."""
+    """Sample decision trees that predict one column of a table from the others."""
     check_writable(output, "the posterior")
     if checkpoint is not None and checkpoint.resolve() == output.resolve():
-        raise ValueError(f"--checkpoint and --output are the same file, {output}: name two")
+        raise ValueError(f"--checkpoint and --output are the same file, {output}: give two files")
     frame = read_table(data, missing=missing or (), decimal=decimal)
     frame, problems = _usable(frame, target, drop or [], drop_missing)
     y = frame[target]
     detected, reason = detect_task(y.dropna())
     kind = task.value if task else detected
     if task:
-        reason = "as you asked"
+        reason = "as requested"
     elif is_numeric(y):
         other = next(name for name in ESTIMATORS if name != kind)
         reason = f"{reason}; if that is not what you want, --task {other}"
@@ -175,7 +175,7 @@ def fit(
     elif kind == "regression" and told_apart(y.dropna()) is None:
         problems.append(
             TableError(
-                f"the target {target!r} holds texts: that is --task classification",
+                f"the target {target!r} holds text: use --task classification",
                 instead={"regression": "classification"},
             )
         )
@@ -240,9 +240,9 @@ def _usable(
     if drop_missing:
         complete = frame.dropna()
         if complete.empty:
-            raise TableError("every row has a missing value: leave out columns with --drop")
+            raise TableError("every row has a missing cell: leave out columns with --drop")
         if len(complete) < len(frame):
-            note(f"left out {len(frame) - len(complete)} of {len(frame)} rows: missing values")
+            note(f"left out {len(frame) - len(complete)} of {len(frame)} rows: missing cells")
         frame = complete.reset_index(drop=True)
     unknown, problems = int(frame[target].isna().sum()), []
     if unknown == len(frame):

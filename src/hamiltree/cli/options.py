@@ -37,7 +37,7 @@ METAVARS = {
     "float, array or str": "FLOAT",
     "str or Method": "NAME",
     "str": "NAME",
-    "dict or str": "NAME",
+    "dict or str": "A=1,B=3",
     "int or str": "INT",
 }
 """Types of parameters as they are typed."""
@@ -149,7 +149,10 @@ def parameters_of(task: str, options: dict[str, str | None]) -> dict[str, Any]:
 
 
 def value_of(text: str) -> Any:
-    """Numbers, true and false, and several of them with commas between; otherwise the text."""
+    """Numbers, true and false; several of them, or pairs A=1, with commas between; or the text."""
+    if "=" in text:
+        pairs = [part.partition("=") for part in text.split(",")]
+        return {value_of(name.strip()): value_of(value.strip()) for name, _, value in pairs}
     if "," in text:
         return tuple(value_of(part.strip()) for part in text.split(","))
     if text.lower() in ("true", "false"):

@@ -36,17 +36,17 @@ def mount(app: typer.Typer) -> None:
 
 def plot(
     model: ModelFile,
-    kind: Annotated[Kind, typer.Argument(help="Which plot.", show_default=False)],
+    kind: Annotated[Kind, typer.Argument(help="The plot.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="png, svg or pdf; the kind's name .png if left out."),
+        typer.Option("--output", "-o", help="File: png, svg or pdf; by default KIND.png."),
     ] = None,
     feature: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Column of the table; the one used most if left out. Repeat it for several "
-            "pictures of partial-dependence.",
+            help="Column of the table; by default the one used most. Repeat it for several "
+            "plots of partial-dependence.",
         ),
     ] = None,
     quantity: Annotated[
@@ -55,7 +55,7 @@ def plot(
     label: Annotated[str | None, typer.Option(help="Class whose probability is shown.")] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="Rows to show; with the target's column where it is compared."),
+        typer.Option(help="Table of rows to show, with the target where a plot needs it."),
     ] = None,
 ) -> None:
     """Draw one plot of the posterior into a file."""
@@ -74,7 +74,7 @@ def plot(
         raise ValueError(f"{name} has no {' or '.join(_option(option) for option in unused)}")
     for option, parameter in known.items():
         if parameter.default is parameter.empty and option not in ("posterior", *given):
-            raise ValueError(f"{name} needs {_option(option)}: rows that the model has not seen")
+            raise ValueError(f"{name} needs {_option(option)}: held-out rows")
     save_figure(lambda: draw(posterior, **given), target)
     note(f"wrote {target}")
 

@@ -35,25 +35,27 @@ def predict(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="CSV or JSON file; standard output if left out."),
+        typer.Option("--output", "-o", help="CSV or JSON file; by default standard output."),
     ] = None,
-    coverage: Annotated[float, typer.Option(help="Of the intervals.", min=0.01, max=0.999)] = 0.9,
+    coverage: Annotated[
+        float, typer.Option(help="Coverage of the intervals.", min=0.01, max=0.999)
+    ] = 0.9,
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Column of the table to copy along; repeat for more."),
+        typer.Option(metavar="NAME", help="Column to copy to the output; repeat for more."),
     ] = None,
     as_json: Json = False,
     full: Annotated[
-        bool, typer.Option("--full-precision", help="Every digit, not only those that matter.")
+        bool, typer.Option("--full-precision", help="All digits, without rounding.")
     ] = False,
     decimal: Annotated[str, typer.Option(help="Decimal mark of the CSV.")] = ".",
-    n_jobs: Annotated[int, typer.Option(help="Threads; -1 for all.")] = -1,
+    n_jobs: Annotated[int, typer.Option(help="Threads; -1: all cores.")] = -1,
 ) -> None:
     """Predict new rows; their columns may be in any order.
 
-    Classification: the likeliest class and, of each class, its probability with the ends of a
-    credible interval. Regression: the mean, the standard deviation of a new observation, and the
-    ends of its predictive interval.
+    Classification: the most probable class and, for each class, its probability with the limits of
+    a credible interval. Regression: the mean, the standard deviation of a new observation, and the
+    limits of its predictive interval.
     """
     levels = ((1 - coverage) / 2, (1 + coverage) / 2)
     if output is not None:
@@ -68,7 +70,7 @@ def predict(
     known = {column.name for column in encoding.columns} | set(keep or [])
     ignored = [repr(name) for name in frame.columns if name not in known]
     if ignored:
-        note(f"ignored {listed(ignored)}: the model does not use it")
+        note(f"ignored {listed(ignored)}, which the model does not use")
     predicted = predictions(posterior, rows, levels, n_jobs)
     if not full:
         predicted = predicted.round(_places(posterior))

@@ -27,16 +27,16 @@ def mount(app: typer.Typer) -> None:
 
 def report(
     model: ModelFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="Heading; made of the target's name.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Heading; by default names the target.")] = None,
     draws: Annotated[
-        int, typer.Option(help="Trees that the page holds to leaf through and predict with.", min=1)
+        int, typer.Option(help="Sampled trees in the page, to browse and to predict with.", min=1)
     ] = DRAWS,
     test: Annotated[
         Path | None,
         typer.Option(
-            help="Table of rows that the model has not seen, with the target's column: the page "
-            "then says how well they are predicted.",
+            help="Table of held-out rows with the target: the report then says how well they are "
+            "predicted.",
             show_default=False,
         ),
     ] = None,
@@ -49,7 +49,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Write one page for the browser; it needs no network and no Python to be read."""
+    """Write an HTML report, which can be read without Python and without a network."""
     writable(output)
     posterior = load(model)
     held_out: dict[str, Any] = {}

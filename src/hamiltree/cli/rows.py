@@ -23,7 +23,7 @@ def rows_of(posterior: Posterior, path: Path, *, with_target: bool) -> dict[str,
         known = posterior.preprocessing.classes
         if known is not None and not set(labels(y)) <= set(known):
             raise TableError(
-                f"{path.name} has classes in {encoding.target!r} that were not learned"
+                f"{path.name} has classes in {encoding.target!r} that training did not have"
             )
         rows["y"] = y.to_numpy() if known is None else labels(y)
     return rows

@@ -41,9 +41,9 @@ STOPPED = 130
 out = Console(highlight=False, soft_wrap=True)
 err = Console(highlight=False, soft_wrap=True, stderr=True)
 
-ModelFile = Annotated[Path, typer.Argument(help="A file that fit wrote.", show_default=False)]
+ModelFile = Annotated[Path, typer.Argument(help="Model file, written by fit.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
 
 
 class ClearErrors(TyperGroup):
@@ -74,8 +74,8 @@ class ClearErrors(TyperGroup):
 
 app = typer.Typer(
     cls=ClearErrors,
-    help="Bayesian decision trees: fit them, read them, predict with them.",
-    epilog="Start with: hamiltree demo. Help on one command: hamiltree fit --help.",
+    help="Bayesian decision trees: fit and read them, and predict with them.",
+    epilog="To start: hamiltree demo. Help on a command: hamiltree fit --help.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

@@ -38,12 +38,12 @@ def tree(
     which: Annotated[
         Which,
         typer.Option(
-            help="The tree of highest posterior, the one that predicts most like all others, or "
-            "the best tree of each of the most probable shapes."
+            help="The tree of highest posterior, the one whose predictions are closest to the "
+            "average of all, or the best tree of each of the most probable shapes."
         ),
     ] = Which.best,
     n: Annotated[int, typer.Option("-n", help="Number of shapes.", min=1)] = 3,
-    chain: Annotated[int | None, typer.Option(help="A draw instead: its chain ...")] = None,
+    chain: Annotated[int | None, typer.Option(help="Show a single draw: its chain ...")] = None,
     draw: Annotated[int | None, typer.Option(help="... and its number; -1 is the last.")] = None,
     output: Annotated[
         Path | None,
@@ -51,7 +51,7 @@ def tree(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show one tree: as text, as a picture, as JSON."""
+    """Show one tree as text, as a picture or as JSON."""
     if (chain is None) != (draw is None):
         raise typer.BadParameter("--chain and --draw go together")
     if output is not None:
@@ -59,7 +59,7 @@ def tree(
     posterior = load(model)
     if which is Which.shapes and chain is None:
         if output is not None:
-            raise typer.BadParameter("a picture is of one tree: use --which best, or report")
+            raise typer.BadParameter("a picture shows one tree: use --which best, or report")
         _print_shapes(posterior, n, as_json)
         return
     chosen = _chosen(posterior, which, chain, draw)

@@ -41,4 +41,4 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Bayesian decision trees: fit them, read them, predict with them."""
+    """Bayesian decision trees: fit and read them, and predict with them."""

@@ -24,7 +24,7 @@ def load_bcw(*, drop_missing: bool = True, as_frame: bool = False) -> Bunch:
     drop_missing : bool, default=True
         Drop the 16 of 699 rows whose ``bare_nuclei`` is missing (NaN otherwise).
     as_frame : bool, default=False
-        Give ``data`` as a pandas DataFrame, so that estimators know the names of the features.
+        Return ``data`` as a pandas DataFrame, from which estimators read the feature names.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def load_bcw(*, drop_missing: bool = True, as_frame: bool = False) -> Bunch:
 
 
 def load_heart(*, return_X_y: bool = False) -> Bunch | Table:
-    """Load Heart Disease (Cleveland): 303 patients, a table with texts and missing cells.
+    """Load Heart Disease (Cleveland): 303 patients, with text columns and missing cells.
 
     Janosi, Steinbrunn, Pfisterer and Detrano (1989), UCI data set 45, CC BY 4.0; shipped with the
     package. The question: does angiography show a coronary artery narrowed by more than half
@@ -73,7 +73,7 @@ def load_heart(*, return_X_y: bool = False) -> Bunch | Table:
     -------
     Bunch
         ``data``, a DataFrame of 303 rows and 13 columns: ages and measurements are numbers, seven
-        columns such as sex and chest pain are texts; ``vessels`` is missing in 4 rows and
+        columns such as sex and chest pain are text; ``vessels`` is missing in 4 rows and
         ``thallium`` in 2. ``target``, a Series of ``healthy`` and ``diseased``;
         ``feature_names``; ``target_names``; ``DESCR``.
 
@@ -91,7 +91,7 @@ def load_heart(*, return_X_y: bool = False) -> Bunch | Table:
 
 
 def load_penguins(*, target: str = "body_mass_g", return_X_y: bool = False) -> Bunch | Table:
-    """Load the Palmer penguins: 344 birds of three species, with texts and missing cells.
+    """Load the Palmer penguins: 344 birds of three species, with text and missing cells.
 
     Gorman, Williams and Fraser (2014); Horst, Hill and Gorman (2020), package palmerpenguins, CC0;
     shipped with the package.
@@ -108,7 +108,7 @@ def load_penguins(*, target: str = "body_mass_g", return_X_y: bool = False) -> B
     -------
     Bunch
         ``data``, a DataFrame of all other columns but the year; ``target``, a Series;
-        ``feature_names``; ``target_names``, where the target is a text; ``DESCR``.
+        ``feature_names``; ``target_names``, where the target is text; ``DESCR``.
 
     Examples
     --------

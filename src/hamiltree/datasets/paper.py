@@ -34,7 +34,7 @@ REGRESSION = ("cgm", "wu")
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to learn from and rows to test on.
+    """Training rows and test rows.
 
     Examples
     --------

@@ -151,8 +151,8 @@ def make_wu(
     Parameters
     ----------
     n : int, default=300
-        Number of rows: a third in each leaf, in the order of the means (the first leaves take
-        what is left over).
+        Number of rows: a third in each leaf, in the order of the means (any remainder goes to
+        the first leaves).
     noise : float, default=0.25
         Standard deviation of the normal noise.
     random_state : int, RandomState or None, default=None

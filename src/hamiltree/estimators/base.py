@@ -49,24 +49,24 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
         Parameters
         ----------
         X : array-like or table of shape (n_samples, n_features)
-            Numbers, which may be missing (NaN, None); columns of a pandas, polars or pyarrow table
-            may be categories too, see ``categorical_features``. Constant columns are ignored, with
-            a warning.
+            Numbers, of which some may be missing (NaN, None); columns of a pandas, polars or
+            pyarrow table may also be categories, see ``categorical_features``. Constant columns are
+            ignored, with a warning.
         y : array-like of shape (n_samples,)
             Class labels of any type, or numbers.
         sample_weight : array-like of shape (n_samples,), optional
-            How many rows each row counts for: a row of weight 2 is two rows, one of weight 0 is
-            absent. Any finite numbers that are not negative. Whole weights of up to 4 on average
-            give the draws of the repeated rows.
+            How many rows each row counts for: a row of weight 2 counts as two rows, one of weight 0
+            is ignored. Any finite, non-negative numbers. Whole-number weights of up to 4 on average
+            give exactly the draws of the repeated rows.
 
         Returns
         -------
         self
-            With ``posterior_``. A ConvergenceWarning says when the chains do not agree; after
-            Ctrl-C the draws made so far are kept, with a warning that says how to continue, and a
-            second one ends at once. SIGTERM ends the process with status 143, once the checkpoint,
-            if there is one, is written. ``posterior_.info.stopped`` says what ended the run:
-            "n_draws", "target", "max_draws", "max_seconds" or "interrupted".
+            With ``posterior_``. A ConvergenceWarning is issued if the chains do not agree. After
+            Ctrl-C the draws made so far are kept, with a warning that says how to continue; a
+            second Ctrl-C ends the fit at once. SIGTERM ends the process with status 143, after the
+            checkpoint, if there is one, is written. ``posterior_.info.stopped`` says what ended the
+            run: "n_draws", "target", "max_draws", "max_seconds" or "interrupted".
         """
         values = {f.name: checked(self, f) for f in declared(self)}
         method = chosen(self.method, self.preset)
@@ -157,10 +157,10 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
     def single_tree_score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Score each draw as one tree, then average, as the paper does.
+        """Score each draw as a single tree, then average, as the paper does.
 
-        Each row goes to its most likely leaf. Accuracy for classification, mean squared error for
-        regression: a single tree's, where ``score`` judges the average of all trees.
+        Each row goes to its most probable leaf. The score is accuracy for classification and mean
+        squared error for regression. In contrast, ``score`` judges the average of all trees.
         """
         check_is_fitted(self)
         numbers = self._read(X)
@@ -196,13 +196,13 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
         ----------
         X : array-like of shape (n_rows, n_features)
         n_samples : int, optional
-            As many as there are draws, unless given; draws are used as evenly as possible.
+            By default as many as there are draws; draws are used as evenly as possible.
         random_state : int or RandomState, optional
 
         Returns
         -------
         ndarray of shape (n_samples, n_rows)
-            Labels or targets. Those of one sample come from one tree, so they belong together.
+            Labels or targets. Those of one sample come from the same tree.
         """
         rows = self._rows(X)
         weights = self.posterior_.weights.ravel()
@@ -221,14 +221,14 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
     def feature_importances_(self) -> FloatArray:
         """Posterior inclusion, [n_features_in_]: the share of splits on each column; sums to 1.
 
-        Zero for constant columns, and everywhere if no tree splits. Not defined for HMC-DFI,
+        Zero for constant columns, and for all columns if no tree splits. Not defined for HMC-DFI,
         whose splits use every column.
         """
         check_is_fitted(self)
         if self.posterior_.draws.split_weights.shape[1]:
             raise AttributeError(
-                "every split of hmc-dfi uses all columns, with weights barely sharper than their "
-                "prior: use sklearn.inspection.permutation_importance"
+                "every split of hmc-dfi uses all columns, with weights that say nothing about "
+                "importance: use sklearn.inspection.permutation_importance"
             )
         return self.posterior_.feature_inclusion()
 
@@ -236,7 +236,7 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
     def h_(self) -> FloatArray:
         """Softness of a split on each column as a share of its range, [n_features_in_].
 
-        What ``h`` said or, with h="auto", what was chosen; with h="learn", its posterior mean.
+        The given ``h``; with h="auto", the chosen one; with h="learn", the posterior mean.
         NaN for constant columns.
         """
         check_is_fitted(self)
@@ -325,8 +325,8 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
         held: Snapshot | None = getattr(self, "_chains", None)
         if held is None and self.checkpoint is None:
             raise ValueError(
-                "warm_start=True has no chains to continue, for the last fit did not keep them: "
-                "set it before the first fit, or start anew with clone(estimator)"
+                "warm_start=True has no chains to continue, because the last fit did not keep "
+                "them: set it before the first fit, or start again with clone(estimator)"
             )
         return held
 
@@ -339,7 +339,7 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
             if checkpoints.target is not None and not stale:
                 how = f"the same call resumes from {self.checkpoint}"
             elif "warm_start" in posterior.configuration.method.unused:
-                how = "they are all there are"
+                how = "this method cannot continue a run"
             warnings.warn(
                 f"interrupted: kept the {posterior.n_draws} of {most} draws per chain that "
                 f"were made so far; {how}",
@@ -348,7 +348,7 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
             )
         if stale:
             warnings.warn(
-                f"{checkpoints.failure}. It is not up to date; the draws are all here, keep them "
+                f"{checkpoints.failure}. It is not up to date; the model has all draws: save them "
                 "with posterior_.save",
                 UserWarning,
                 stacklevel=3,
@@ -376,8 +376,8 @@ def _most_draws(
     if target_rhat is None:
         if max_draws is not None:
             raise ValueError(
-                f"max_draws={max_draws} is where target_rhat gives up: set target_rhat too (such "
-                "as 1.01), or n_draws instead"
+                f"max_draws={max_draws} only limits a run with target_rhat: set target_rhat too "
+                "(such as 1.01), or n_draws instead"
             )
         return n_draws
     if max_draws is None:

@@ -24,7 +24,7 @@ EXACT_FLOATS = 2.0**53  # up to here a float64 keeps every whole number apart
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
-    """Classify by the posterior distribution over decision trees.
+    """Classification by the posterior distribution over decision trees.
 
     Parameters
     ----------
@@ -33,17 +33,17 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
     Attributes
     ----------
     posterior_ : Posterior
-        Every sampled tree, diagnostics, files and plots.
+        All sampled trees, with predictions, diagnostics and files.
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of splits on each column.
+        Share of the splits on each column.
     h_ : ndarray of shape (n_features_in_,)
-        Softness on each column: as given, as chosen, or the posterior mean.
+        Softness per column: as given, as chosen, or the posterior mean.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X had string names.
+        Their names, if the columns of X had names.
 
     Examples
     --------
@@ -65,11 +65,11 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
         None,
         class_weights(),
         'Weights of the classes, which multiply those of the rows: a dict by label, or "balanced", '
-        "by which every class counts for as many rows.",
+        "which gives all classes the same total weight.",
     )
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the class of highest posterior mean probability, [n]."""
+        """Predict the class with the highest posterior mean probability, [n]."""
         probabilities = self.predict_proba(X)
         labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         return labels
@@ -86,7 +86,7 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> FloatArray:
         """Credible intervals of the class probabilities, [n, n_classes, 2].
 
-        Central, over the sampled trees and the uncertainty of the probabilities in their leaves.
+        Central intervals, over the sampled trees and the uncertainty of their leaf probabilities.
         """
         tails = tails_of(coverage)
         rows = self._rows(X)
@@ -109,7 +109,7 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
         if y.dtype.kind == "f" and np.abs(y).max() >= EXACT_FLOATS:
             raise ValueError(
                 "class labels of 2**53 and more cannot be told apart as floating-point numbers: "
-                "give y as texts, or as an array of integers"
+                "give y as strings, or as an array of integers"
             )
         try:
             check_classification_targets(y)

@@ -31,13 +31,13 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     Returns
     -------
     BayesianTreeClassifier or BayesianTreeRegressor
-        Fitted: with ``posterior_``, its parameters, and the names of columns and classes. Of a file
-        that has no parameters of an estimator, they are those of the run, defaults filled in.
+        Fitted, with ``posterior_``, its parameters, and the names of columns and classes. If the
+        file has no parameters of an estimator, they are those of the run, with defaults filled in.
 
     Raises
     ------
     OSError
-        If there is no such file, or it may not be read.
+        If there is no such file, or it cannot be read.
     FileFormatError
         A ``ValueError``: if it is not a complete and consistent model. Nothing in it is run.
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Fitted:
-    """Methods of both estimators that are about the posterior as a whole."""
+    """Methods of both estimators that concern the posterior as a whole."""
 
     posterior_: Posterior
     n_jobs: int | None
@@ -46,9 +46,9 @@ class Fitted:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one NetCDF file, replacing it only once it is complete.
 
-        ``hamiltree.load`` makes the model again, and ``Posterior.load`` reads its posterior. The
-        training rows go along; without them: ``posterior_.without_data().save(path)``. A
-        ``RandomState`` and the checkpoint's path are not kept.
+        ``hamiltree.load`` restores the model, and ``Posterior.load`` reads its posterior. The file
+        contains the training rows; ``posterior_.without_data().save(path)`` leaves them out. A
+        ``RandomState`` and the checkpoint's path are not saved.
 
         Examples
         --------
@@ -67,18 +67,18 @@ class Fitted:
         title: str | None = None,
         names: Any = None,
     ) -> Path:
-        """Write one page for the browser: trees, predictions of typed rows, convergence.
+        """Write an HTML report: trees, predictions of typed rows, convergence.
 
         Parameters
         ----------
         path : str or path
-            The page. It is one file that loads nothing and sends nothing.
+            The HTML file. It is self-contained: it loads nothing and sends nothing.
         X_test, y_test : array-like, optional
-            Rows that were not in fit, and their targets. With them the page says how well they are
-            predicted: accuracy, log score, Brier score, calibration, ROC curve, confusion matrix
-            and prevalence; or error, R2 and the coverage of intervals.
+            Held-out rows and their targets. With them the report says how well they are predicted:
+            accuracy, log score, Brier score, calibration, ROC curve, confusion matrix and
+            prevalence; or error, R2 and the coverage of intervals.
         title : str, optional
-            Heading of the page.
+            Heading of the report.
         names : mapping or path, optional
             Display names and units by column: ``{"bmi": {"label": "Body mass index", "unit":
             "kg/m²"}, "sex": {"label": "Sex", "values": {"0": "female", "1": "male"}}}``, or a JSON
@@ -106,9 +106,9 @@ class Fitted:
         Parameters
         ----------
         row : array-like, mapping, Series or table of one row
-            Mappings and Series by the names of the columns.
+            Mappings and Series are read by the names of the columns.
         tree : Tree, optional
-            Whose path is told; the tree of highest posterior unless given.
+            The tree whose path is described; by default the tree of highest posterior.
 
         Returns
         -------
@@ -158,20 +158,21 @@ class Fitted:
         ----------
         X : array-like of shape (n_rows, n_features)
         n_draws : int
-            Trees, drawn independently and exactly from the prior of the method and its parameters.
+            Number of trees, drawn independently and exactly from the prior of the method.
         random_state : int or RandomState, optional
         observations : bool
-            New observations instead of what is expected: labels, or means with noise.
+            Whether to return new observations instead of expectations: labels, or means plus noise.
 
         Returns
         -------
         ndarray of shape (n_draws, n_rows) or (n_draws, n_rows, n_classes)
-            Means in y's units, or class probabilities; (n_draws, n_rows) of observations.
+            Means in y's units, or class probabilities; for observations (n_draws, n_rows).
 
         Notes
         -----
-        The training data set the scale of X and y, and nothing else but the rules of CGM, WU and
-        SMC, whose priors depend on X. ``plots.plot_ppc(model, prior=True)`` shows observations.
+        The training data determine the scale of X and y, and for CGM, WU and SMC also the prior of
+        the rules, which depends on X; nothing else. ``plots.plot_ppc(model, prior=True)`` shows
+        observations.
 
         Examples
         --------

@@ -44,8 +44,8 @@ class EstimatorParameters(BaseEstimator):
     preset: str | None = parameter(
         None,
         anything("str"),
-        '"paper" takes the authors\' values of all parameters of a method that is given by its '
-        "name, and of those that are not given here.",
+        '"paper" uses the authors\' values of all parameters of a method given by name, and of '
+        "the parameters that are not given here.",
         brief="paper: the authors' settings.",
     )
     h: float | Sequence[float] | str | None = parameter(
@@ -53,62 +53,63 @@ class EstimatorParameters(BaseEstimator):
         softness(*H_WORDS),
         "HMC-DF and HMC-DFI: softness of the splits as a share of a column's range, one number or "
         'one per column; 0 for hard splits; "auto" chooses it from the spacing of the data; '
-        '"learn" samples it. By default "learn" for HMC-DF where it can, otherwise 0.01.',
-        brief="Softness of splits, or auto, or learn.",
+        '"learn" samples it. Default: "learn" for HMC-DF where possible, otherwise 0.01.',
+        brief="Softness of splits, auto, or learn.",
     )
     alpha_split: float | None = parameter(
         None,
         real(0),
         "Prior: a node at depth d splits with probability alpha_split (1 + d)^-beta_split. By "
-        "default as the method says.",
+        "default that of the method.",
     )
     beta_split: float | None = parameter(
         None,
         real(0, low_allowed=True),
-        "Prior: the larger, the rarer are deep trees; see alpha_split.",
+        "Prior: larger values make deep trees rarer; see alpha_split.",
     )
     max_leaves: int | None = parameter(
         None,
         whole(1),
-        "Largest number of leaves of a tree, by default 256. A guard: the prior should keep trees "
-        "well below it.",
+        "Largest number of leaves of a tree, by default 256. It is only a safeguard: the prior "
+        "should keep trees well below it.",
     )
     n_chains: int | None = parameter(
         None,
         whole(1),
-        "Number of independent chains, by default 4, which have to agree; SMC: islands of "
+        "Number of independent chains, whose agreement is checked, by default 4; SMC: islands of "
         "particles.",
     )
     n_warmup: int | None = parameter(
         None,
         whole(0),
-        "Iterations of each chain that adapt the sampler and are not kept, by default 500, or 200 "
+        "Iterations per chain that adapt the sampler and are not kept, by default 500, or 200 "
         "with the authors' settings. SMC has none.",
     )
     n_draws: int | None = parameter(
         None,
         whole(1),
-        "Trees kept from each chain, by default 1000, or 800 with the authors' settings; SMC: "
-        "particles of each island.",
-        brief="Trees kept from each chain.",
+        "Trees kept per chain, by default 1000, or 800 with the authors' settings; SMC: "
+        "particles per island.",
+        brief="Trees kept per chain.",
     )
     target_rhat: float | None = parameter(
         None,
         real(1),
-        "Continue beyond n_draws until no R-hat is above it, such as 1.01.",
-        brief="Sample until R-hat is below it, e.g. 1.01.",
+        "Continue beyond n_draws until every R-hat is at most this value, such as 1.01, and every "
+        "effective sample size at least 400.",
+        brief="Sample until R-hat is at most this.",
     )
     max_draws: int | None = parameter(
         None,
         whole(1),
-        f"With target_rhat: most draws per chain, by default {MAX_DRAWS_FACTOR} times n_draws.",
+        f"With target_rhat: limit of draws per chain, by default {MAX_DRAWS_FACTOR} times n_draws.",
     )
     max_seconds: float | None = parameter(
         None,
         real(0),
-        "End the run after so many seconds, compiling left aside, with the draws made by then; "
-        "with target_rhat, it is the only limit where max_draws is not given.",
-        brief="End after so many seconds.",
+        "Time limit: end the run after this many seconds, compilation excluded, with the draws "
+        "made by then. With target_rhat it is the only limit unless max_draws is given.",
+        brief="Time limit in seconds.",
     )
     warm_start: bool = parameter(
         False,
@@ -116,39 +117,39 @@ class EstimatorParameters(BaseEstimator):
         "Keep the chains, and continue those of the last fit, to a larger n_draws.",
     )
     checkpoint: str | os.PathLike[str] | None = parameter(  # noqa: RUF009
-        None, path(), "File in which the run is kept; the same call resumes it."
+        None, path(), "File in which the run is stored; the same call then resumes it."
     )
     checkpoint_seconds: float = parameter(
         60.0,
         real(0, low_allowed=True),
-        "Seconds between two checkpoints; more where writing would take over 1 % of the time.",
+        "Seconds between two checkpoints; more if writing would take over 1 % of the time.",
     )
     categorical_features: Any = parameter(  # noqa: RUF009
         "from_dtype",
         anything("str, array or None"),
-        'Columns that are categories: "from_dtype" takes texts, categories and booleans of a '
-        "table; or names, numbers or a mask of columns; None for none. Splits on them are on sets "
-        "of levels.",
+        'Columns that are categories: "from_dtype" for the text, category and boolean columns of '
+        "a table; or names, numbers or a mask of columns; None for none. Splits on them are on "
+        "sets of levels.",
     )
     dtype: str = parameter(
         "float64",
         one_of("float64", "float32"),
-        '"float32" stores inputs in half the memory, rounded in fit and predict alike.',
+        '"float32" stores inputs in half the memory, rounded in both fit and predict.',
     )
     n_jobs: int | None = parameter(
         None,
         integer(),
         "Threads, for the chains in fit and for the rows in predict; -1 for all cores. None means "
-        "1, unless a joblib.parallel_config context says otherwise. It changes no result.",
+        "1, unless a joblib.parallel_config context says otherwise. Results do not depend on it.",
     )
     random_state: RandomState = parameter(  # noqa: RUF009
-        None, anything("int or RandomState"), "Seed of everything random."
+        None, anything("int or RandomState"), "Seed of the random numbers."
     )
     progress: bool | None = parameter(
         None,
         flag(),
-        "True shows a progress bar and then the diagnosis, False nothing; None shows the bar on a "
-        "terminal and in notebooks.",
+        "True shows a progress bar and then the diagnosis, False shows neither; None shows the bar "
+        "on a terminal and in notebooks.",
     )
 
     def __new__(cls, *args: Any, **given: Any) -> Self:
@@ -162,9 +163,9 @@ class EstimatorParameters(BaseEstimator):
         return new
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``method__replicas=6`` sets that of the method.
+        """Set parameters; ``method__replicas=6`` sets the parameter of the method.
 
-        A method that is given by its name is replaced by its object first.
+        A method that is given by name is first replaced by an object.
         """
         prefix = "method__"
         own = {name: value for name, value in params.items() if not name.startswith(prefix)}

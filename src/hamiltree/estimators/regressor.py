@@ -18,7 +18,7 @@ from .base import BayesianTree, tails_of
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class BayesianTreeRegressor(RegressorMixin, BayesianTree):
-    """Regress by the posterior distribution over decision trees.
+    """Regression by the posterior distribution over decision trees.
 
     Parameters
     ----------
@@ -27,15 +27,15 @@ class BayesianTreeRegressor(RegressorMixin, BayesianTree):
     Attributes
     ----------
     posterior_ : Posterior
-        Every sampled tree, diagnostics, files and plots.
+        All sampled trees, with predictions, diagnostics and files.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of splits on each column.
+        Share of the splits on each column.
     h_ : ndarray of shape (n_features_in_,)
-        Softness on each column: as given, as chosen, or the posterior mean.
+        Softness per column: as given, as chosen, or the posterior mean.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X had string names.
+        Their names, if the columns of X had names.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class BayesianTreeRegressor(RegressorMixin, BayesianTree):
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Posterior mean of the target, [n], in its units.
 
-        With ``return_std`` also the sd of a new observation: disagreement of the trees and noise.
+        With ``return_std`` also the sd of a new observation: spread over the trees, and noise.
         """
         rows = self._rows(X)
         if return_std:

@@ -1,1 +1,1 @@
-"""The experiments of the RJHMC-Tree paper, and what it could not give; ``hamiltree paper``."""
+"""The experiments of the RJHMC-Tree paper, and further measures; ``hamiltree paper``."""

@@ -29,7 +29,7 @@ PRESETS = ("exact", "paper", "both")
 
 Methods = Annotated[str, typer.Option(help=f"Any of {','.join(METHODS)}.")]
 Datasets = Annotated[str, typer.Option(help=f"Any of {','.join(PAPER_DATASETS)}.")]
-Restarts = Annotated[int, typer.Option(min=1, help="Runs of each, with seeds 1, 2, ...")]
+Restarts = Annotated[int, typer.Option(min=1, help="Runs per method and data set, seeds 1, 2, ...")]
 Preset = Annotated[str, typer.Option(help="HMC's sampler: exact, paper (slow) or both.")]
 Jobs = Annotated[int, typer.Option(help="Runs at a time; -1 for one per core.")]
 Out = Annotated[Path, typer.Option(help="Folder for results; a stopped run resumes from it.")]
@@ -56,7 +56,7 @@ def tables(
     data_dir: DataDir = None,
     shorten: Shorten = 1,
 ) -> None:
-    """Tables 1 and 2, and what the paper could not give, beside its numbers."""
+    """Tables 1 and 2 next to the paper's numbers, and measures that it does not report."""
     with _opened(out) as store:
         chosen = _chosen(methods, METHODS, "method")
         splits = _splits(datasets, data_dir)
@@ -74,7 +74,7 @@ def tables(
     further = [*render.FURTHER_METRICS, *render.acceptance_metrics(summary)]
     for name, metrics, caption in (
         ("tables", render.PAPER_METRICS, "Comparison of methods, ours and the paper's."),
-        ("further", further, "What the paper could not give."),
+        ("further", further, "Measures that the paper does not report."),
     ):
         written += _publish(out, name, render.lines_of(summary, metrics), titles, caption)
     within = int(agreement["within_one_se"].sum())
@@ -96,7 +96,7 @@ def figures(
     data_dir: DataDir = None,
     shorten: Shorten = 1,
 ) -> None:
-    """Figures 3 to 5, from the runs of the tables, which are made where they are missing."""
+    """Figures 3 to 5, from the runs of the tables; missing runs are made."""
     # Loading matplotlib takes a second, which no other command should wait for.
     import matplotlib
 
@@ -127,7 +127,7 @@ def grid(
     methods: Methods = "cgm,wu,smc",
     datasets: Datasets = ALL_DATASETS,
     most: Annotated[
-        int, typer.Option(min=1, help="Sets of a grid that are tried, at random if it has more.")
+        int, typer.Option(min=1, help="Most sets of a grid to try, at random if it has more.")
     ] = 300,
     seed: Annotated[int, typer.Option(help="Seed of that choice.")] = 0,
     jobs: Jobs = -1,
@@ -135,7 +135,7 @@ def grid(
     data_dir: DataDir = None,
     shorten: Shorten = 1,
 ) -> None:
-    """The grid search of table 3, and the chosen sets beside table 4's."""
+    """The grid search of table 3, and the chosen sets next to those of table 4."""
     classical = tuple(method for method in METHODS if method not in HMC)
     with _opened(out) as store:
         searches = [
@@ -170,14 +170,14 @@ def _write_sets(search: Search, store: Store, out: Path) -> Path:
 def splits(
     methods: Methods = ALL_METHODS,
     datasets: Datasets = ALL_DATASETS,
-    number: Annotated[int, typer.Option(min=2, help="Random splits of each data set.")] = 20,
-    chains: Annotated[int, typer.Option(min=1, help="Chains of each fit.")] = 4,
+    number: Annotated[int, typer.Option(min=2, help="Random splits per data set.")] = 20,
+    chains: Annotated[int, typer.Option(min=1, help="Chains per fit.")] = 4,
     jobs: Jobs = -1,
     out: Out = OUT,
     data_dir: DataDir = None,
     shorten: Shorten = 1,
 ) -> None:
-    """The comparison over many splits, with a pruned CART and a random forest beside."""
+    """The comparison over many splits, with a pruned CART and a random forest."""
     with _opened(out) as store:
         chosen = _chosen(methods, METHODS, "method")
         work = split_jobs(_splits(datasets, data_dir), chosen, number, chains, shorten)

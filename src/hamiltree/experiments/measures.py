@@ -1,4 +1,4 @@
-"""What is measured of a fitted posterior: the paper's figures, and those it could not give."""
+"""Measures of a fitted posterior: the paper's, and others that it does not report."""
 
 from __future__ import annotations
 

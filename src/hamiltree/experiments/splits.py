@@ -95,7 +95,7 @@ def run_split(config: Config, split: Split) -> Result:
 
 
 def splits_table(jobs: Sequence[Job], store: Store) -> pandas.DataFrame:
-    """One row a split and method."""
+    """One row per split and method."""
     rows = []
     for job in jobs:
         if (result := store.load(job.config)) is not None:

@@ -150,7 +150,7 @@ def learn_table(X: Any, categorical_features: Any = FROM_DTYPE) -> tuple[Any, tu
         chosen = [name for name in read if from_dtype[name]]
     elif categorical_features is None:
         texts = [name for name in read if from_dtype[name] and not _are_numbers(read[name])]
-        problems += [f"{name!r} holds texts, and categorical_features=None" for name in texts]
+        problems += [f"{name!r} holds text, but categorical_features=None" for name in texts]
         read = {name: cells for name, cells in read.items() if name not in set(texts)}
         chosen = []
     else:
@@ -246,8 +246,8 @@ def learn_column(cells: Sequence[Any] | NDArray[Any], category: bool, name: Any)
         others = tuple(label for label in levels if label not in set(frequent))
         levels = [*sorted(frequent, key=rank.__getitem__), OTHER]
         warnings.warn(
-            f"the column {name!r} has {len(counts)} levels, and {most} fit: the "
-            f"{len(others)} rarest count as one, {OTHER!r}",
+            f"the column {name!r} has {len(counts)} levels, more than the {most} allowed: the "
+            f"{len(others)} rarest are merged into one, {OTHER!r}",
             UserWarning,
             stacklevel=6,
         )
@@ -276,7 +276,7 @@ def _kind(series: nw.Series[Any]) -> tuple[str, str]:
     if dtype in (nw.String, nw.Categorical, nw.Boolean) or isinstance(dtype, nw.Enum):
         return "category", ""
     if dtype.is_temporal():
-        return "number", "holds times: turn them into numbers, such as days since a date"
+        return "number", "holds dates or times: turn them into numbers, such as days since a date"
     if dtype == nw.Object or dtype == nw.Unknown:
         cells = series.to_list()
         if _are_numbers(cells):
@@ -287,7 +287,7 @@ def _kind(series: nw.Series[Any]) -> tuple[str, str]:
         return (
             ("category", "")
             if simple
-            else ("object", "holds objects that are neither numbers nor texts")
+            else ("object", "holds objects that are neither numbers nor text")
         )
     return "object", f"has a type that cannot be used, {dtype}"
 

@@ -260,12 +260,12 @@ def learn_encoding(
             problems.append(problem)
     raise_all(problems)
     if not columns:
-        raise TableError("the table has no column beside the target")
+        raise TableError("the table has no column except the target")
     encoding = Encoding(tuple(columns), target)
     names = encoding.outputs
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise TableError(f"encoded columns would share names, rename: {listed(twice)}")
+        raise TableError(f"encoded columns would have the same names, rename: {listed(twice)}")
     return encoding
 
 
@@ -311,7 +311,7 @@ def _learn_column(
     decimals = all(re.fullmatch(r"[+-]?\d*,\d+|[+-]?\d+", text) for text in categories)
     if len(categories) > MANY and decimals:
         raise TableError(
-            f"{name!r} seems to use decimal commas, say so: --decimal ,", ["--decimal", ","]
+            f"{name!r} seems to use decimal commas; if so: --decimal ,", ["--decimal", ","]
         )
     if len(categories) > max_categories:
         raise TableError(

@@ -312,7 +312,7 @@ def only_numbers(**data: Any) -> Iterator[None]:
         kinds = {getattr(dtype, "kind", "O") for dtype in _dtypes(values)}
         if kinds & set("mM"):
             raise ValueError(
-                f"{name} holds times: turn them into numbers, such as days since a date"
+                f"{name} holds dates or times: turn them into numbers, such as days since a date"
             )
         if "c" in kinds:
             raise ValueError(f"Complex data not supported: {name} holds complex numbers")

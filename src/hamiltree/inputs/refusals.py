@@ -18,7 +18,7 @@ def refuse(problems: Sequence[str]) -> None:
 
 def refuse_names(names: list[Any]) -> None:
     if any(isinstance(name, tuple) for name in names):
-        raise ValueError("the columns of X have names of several levels: give each one name")
+        raise ValueError("the columns of X have multi-level names: give each column a single name")
     twice = sorted({repr(name) for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
@@ -44,7 +44,7 @@ def refuse_texts(X: Any) -> None:
     if texts:
         listed = ", ".join(f"column {place} ({text!r})" for place, text in texts.items())
         raise ValueError(
-            f"X holds texts in {listed}: say which columns are categories, categorical_features="
+            f"X holds text in {listed}: say which columns are categories, categorical_features="
             f"{list(texts)}, or give a table of pandas, polars or pyarrow"
         )
 

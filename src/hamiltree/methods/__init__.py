@@ -29,8 +29,8 @@ def chosen(method: Any, preset: Any) -> Method:
         if preset is not None and not method.is_paper:
             made = type(method).__name__
             raise ValueError(
-                f"preset={preset!r} fills the parameters of a method that is given by its name, "
-                f"and method={method!r} has its own: leave preset at None, or set "
+                f"preset={preset!r} sets the parameters of a method given by name, but "
+                f"method={method!r} has its own: leave preset at None, or set "
                 f"method={made}.{preset}(...)"
             )
         return method

@@ -99,17 +99,17 @@ class Method(ABC):
     )
     class_prior: float | tuple[float, ...] | None = parameter(
         None,
-        positive_or_sequence("a positive number, or one for each class"),
+        positive_or_sequence("a positive number, or one per class"),
         "Dirichlet prior of the class probabilities in a leaf: one number, or one per class; by "
-        "default as class_mass says.",
+        "default class_mass determines it.",
         task="classification",
     )
     class_mass: float | None = parameter(
         None,
         real(0),
-        "Sum of that Dirichlet prior's parameters, spread evenly over the classes, or how many "
-        f"rows the prior counts for in each leaf; by default {CLASS_MASS:g}, unless class_prior is "
-        "given.",
+        "Sum of the parameters of that Dirichlet prior, spread evenly over the classes: the number "
+        f"of rows that the prior counts as in each leaf; by default {CLASS_MASS:g}, unless "
+        "class_prior is given.",
         task="classification",
     )
     likelihood_power: float = parameter(
@@ -131,8 +131,8 @@ class Method(ABC):
     def paper(cls, **changes: Any) -> Self:
         """The authors' settings, with ``changes``; what preset="paper" stands for.
 
-        They also decide what h, alpha_split, beta_split and the length of the run are where the
-        estimator leaves them at None.
+        They also determine h, alpha_split, beta_split and the length of the run where these are
+        None in the estimator.
         """
         values = dict(cls.paper_values)
         for one, other in (("class_prior", "class_mass"), ("class_mass", "class_prior")):
@@ -227,7 +227,7 @@ class Method(ABC):
     def check(self, configuration: Configuration[Any], n_classes: int) -> None:
         """Refuse values that cannot be together; ``n_classes`` is 0 for regression."""
         if self.class_prior is not None and self.class_mass is not None:
-            raise ValueError("set class_prior or class_mass, not both: the other one to None")
+            raise ValueError("set class_prior or class_mass, not both; leave the other at None")
         if n_classes and isinstance(self.class_prior, tuple):
             wanted = f"a positive number, or one for each of the {n_classes} classes"
             check_positive("class_prior", self.class_prior, n_classes, wanted)
@@ -248,11 +248,11 @@ class Method(ABC):
 
         ``rules``: draws of rules from the prior; for some priors they depend on the training data.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say how to draw from its prior")
+        raise NotImplementedError(f"{type(self).__name__} cannot draw from its prior")
 
     def prior_leaves(self, n_leaves: int, rng: np.random.Generator) -> tuple[FloatArray, float]:
         """[leaves, K] of a regression tree from the prior, as draws have them, and its sigma."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how to draw from its prior")
+        raise NotImplementedError(f"{type(self).__name__} cannot draw from its prior")
 
     @abstractmethod
     def build(
@@ -317,8 +317,9 @@ def described(cls: _Class) -> _Class:
 
     values = ", ".join(f"{name}={value!r}" for name, value in cls.paper_values.items())
     text = (
-        f"Parameters of the estimator that are left at None are {listed(cls.defaults)}. "
-        f"``{cls.__name__}.paper()`` has {values}; with it, they are {listed(cls.paper_defaults)}."
+        f"Parameters of the estimator that are None become {listed(cls.defaults)}. "
+        f"``{cls.__name__}.paper()`` has {values}; with it, they become "
+        f"{listed(cls.paper_defaults)}."
     )
     if cls.unused:
         text += f" The method does not use {', '.join(cls.unused)}."

@@ -24,7 +24,7 @@ from .prior_trees import PriorTree, RuleDraws, branching_tree
 @described
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CGM(InformedMethod, HardMethod):
-    """CGM (Chipman, George and McCulloch 1998): hard splits, by informed or by their own moves.
+    """CGM (Chipman, George and McCulloch 1998): hard splits, with informed or original moves.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class CGM(InformedMethod, HardMethod):
         "replicas": 1,
     }
 
-    proposals: int = parameter(100, whole(1), 'Proposals in an iteration, with moves="prior".')
+    proposals: int = parameter(100, whole(1), 'Proposals per iteration, with moves="prior".')
     rule_prior: str = parameter(
         "uniform",
         one_of("uniform", "gap", "uniform01"),

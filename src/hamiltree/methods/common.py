@@ -39,7 +39,7 @@ def features_of_used(
 
 
 def feature_prior_parameter(
-    text: str = "Prior weights of the columns, by default equal.",
+    text: str = "Prior weights of the columns, equal by default.",
 ) -> Any:
     return parameter(
         None,
@@ -61,7 +61,7 @@ def variance_parameter() -> Any:
     return parameter(
         "leaf",
         one_of("leaf", "common"),
-        'A noise variance for each "leaf", or one "common" to all leaves.',
+        'One noise variance per "leaf", or one "common" to all leaves.',
         task="regression",
     )
 
@@ -83,8 +83,8 @@ class HardMethod(Method):
     )
     mean_prior: tuple[float, float] = parameter(
         (0.0, 0.1),
-        number_and_positive("a mean and its positive rows"),
-        "Prior mean of the leaf means, and how many rows it counts for.",
+        number_and_positive("a mean and a positive number of rows"),
+        "Prior mean of the leaf means, and the number of rows that it counts as.",
         task="regression",
     )
 
@@ -110,16 +110,16 @@ class ChainMethod(Method):
     replicas: int | str = parameter(
         "auto",
         whole_or("auto", 1),
-        "Replicas inside each chain, which see the likelihood to powers from 1 down and exchange "
-        'their trees, for posteriors with several modes; 1 for none. "auto" adds them, as many as '
-        "the data ask for, where the first draws of the chains show that they are in different "
-        'modes; not with moves="prior".',
+        "Replicas of each chain, which sample with powers of the likelihood from 1 down and "
+        'exchange their trees, for posteriors with several modes; 1 for none. "auto" adds as many '
+        "as needed if the first draws show that the chains are in different modes; never with "
+        'moves="prior".',
     )
     hottest_power: float | None = parameter(
         None,
         real(0, 1, low_allowed=True),
-        "Power of the likelihood of the last replica. By default the highest at which it mixes by "
-        "itself, found in warm-up; 0 is the prior, and gives the posterior its log_evidence.",
+        "Power of the likelihood of the last replica. By default the highest at which it mixes "
+        "without exchanges, found in warm-up; 0 is the prior, which also gives log_evidence.",
     )
 
     @property
@@ -170,8 +170,8 @@ class InformedMethod(ChainMethod):
     informed_moves: tuple[str, ...] | None = parameter(
         None,
         sequence("sequence of str", f"a sequence of names among {', '.join(KNOWN_MOVES)}", str),
-        f"Names of an iteration's informed moves, in order, among {', '.join(KNOWN_MOVES)}; by "
-        'default a good sequence with moves="informed", and none with moves="prior".',
+        f"Informed moves of an iteration, in order, out of {', '.join(KNOWN_MOVES)}; by default a "
+        'sequence that suits most data with moves="informed", and none with moves="prior".',
     )
 
     @property
@@ -189,8 +189,8 @@ class InformedMethod(ChainMethod):
         if stuck and size > 2:  # up to two leaves there is one shape only, and nothing to reach
             raise ValueError(
                 f'moves="prior" changes the shape of a tree only by way of its size, and with '
-                f"min_leaves = max_leaves = {size} there is one size: set moves='informed', or a "
-                "smaller min_leaves"
+                f"min_leaves = max_leaves = {size} there is one size only: set moves='informed', "
+                "or a smaller min_leaves"
             )
 
 
@@ -233,8 +233,8 @@ def warn_of_endless_growth(configuration: Configuration[Any]) -> None:
     if expected_leaves(alpha, beta, limit) > limit:
         warnings.warn(
             f"with alpha_split={alpha:g} and beta_split={beta:g} the prior's trees have more than "
-            f"max_leaves={limit} leaves on average, so that max_leaves cuts them off; lower "
-            "alpha_split or raise beta_split",
+            f"max_leaves={limit} leaves on average, so max_leaves limits them; lower alpha_split "
+            "or raise beta_split",
             UserWarning,
             stacklevel=6,
         )

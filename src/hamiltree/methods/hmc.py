@@ -94,7 +94,7 @@ class HMC(InformedMethod):
     h_init: float | tuple[float, ...] | None = parameter(
         None,
         softness(),
-        "Softness at the start of warm-up, which moves to h during it: one number, or one per "
+        "Softness at the start of warm-up, from where it moves to h: one number, or one per "
         "column; by default h itself.",
         of_used=softness_of_used,
     )
@@ -120,7 +120,7 @@ class HMC(InformedMethod):
     likelihood: str = parameter(
         "normalised",
         one_of("normalised", "paper"),
-        'Of soft splits: "normalised" over labels, p(y) = sum over leaves of P(leaf) P(y in the '
+        'For soft splits: "normalised" over labels, p(y) = sum over leaves of P(leaf) P(y in the '
         'leaf), with the leaf probabilities sampled; or the "paper"\'s Dirichlet-multinomial of '
         "soft counts, which does not sum to 1 over labels. They agree for hard splits (h = 0).",
         task="classification",
@@ -133,11 +133,11 @@ class HMC(InformedMethod):
     adapt: str = parameter(
         "warmup",
         one_of("warmup", "transition"),
-        'NUTS adapts in the "warmup" or, as in the paper, anew in each "transition".',
+        'NUTS adapts in the "warmup" or, as in the paper, again in each "transition".',
     )
     adapt_steps: int = parameter(500, whole(1), 'Steps of adaptation with adapt="transition".')
     inner_steps: int = parameter(
-        1, whole(1), "NUTS steps in an iteration, or on each side of a double-sided jump (k)."
+        1, whole(1), "NUTS steps per iteration, or on each side of a double-sided jump (k)."
     )
     move_probs: tuple[float, float, float] = parameter(
         (0.4, 0.4, 0.2),
@@ -154,13 +154,13 @@ class HMC(InformedMethod):
     )
     warmup_acceptance: str = parameter("exact", one_of("exact", "biased"), "The same in warm-up.")
     target_accept: float = parameter(
-        0.8, real(0, 1), "Acceptance statistic that the step size of NUTS is adapted to."
+        0.8, real(0, 1), "Acceptance statistic for which the step size of NUTS is adapted."
     )
     max_nuts_depth: int | None = parameter(
         None,
         whole(1, 20),
-        "NUTS doubles its trajectory at most so many times; by default chosen by method, moves, "
-        "rows and leaves of the tree.",
+        "NUTS doubles its trajectory at most this many times; the default depends on method, "
+        "moves, rows and leaves of the tree.",
     )
 
     def why_not_learned(self) -> str:
@@ -270,7 +270,7 @@ class HMC(InformedMethod):
 class HMCDF(HMC):
     """HMC-DF: soft splits on one feature each. The default method.
 
-    The default of h is "learn", where the other fields allow it.
+    The default of h is "learn" if the other fields allow it.
 
     Examples
     --------
@@ -287,7 +287,7 @@ class HMCDF(HMC):
 
     feature_prior: tuple[float, ...] | None = feature_prior_parameter()
     h_by_feature: bool = parameter(
-        False, flag(), 'h="auto" and h="learn" have an h for each column instead of one for all.'
+        False, flag(), 'With h="auto" and h="learn": one h per column instead of one for all.'
     )
     index_update: str = parameter(
         "gibbs",
@@ -326,6 +326,6 @@ class HMCDFI(HMC):
         1.0, real(0), "Concentration of the Dirichlet prior of a split's weights."
     )
     feature_prior: tuple[float, ...] | None = feature_prior_parameter(
-        "Weights by which informed moves prefer columns when they propose a split, by default "
-        "equal. They change how soon chains agree, not the posterior: every split uses all columns."
+        "Weights of the columns when informed moves propose a split, equal by default. They affect "
+        "how soon chains agree, not the posterior: every split uses all columns."
     )

@@ -27,7 +27,7 @@ AT_ONCE = "it makes all its particles at once and"
 class SMC(HardMethod):
     """SMC (Lakshminarayanan, Roy and Teh 2013): hard splits, trees grown by weighted particles.
 
-    A chain is an island of particles here, and a draw is a particle.
+    Here a chain is an island of particles, and a draw is a particle.
 
     Examples
     --------
@@ -44,10 +44,10 @@ class SMC(HardMethod):
         **HardMethod.unused,
         "n_warmup": f"{AT_ONCE} has no warm-up. Leave n_warmup at None",
         "target_rhat": f"{AT_ONCE} has no R-hat. Leave target_rhat at None, and raise n_draws "
-        "where the particles are too few",
+        "if there are too few particles",
         "max_draws": f"{AT_ONCE} stops at n_draws. Leave max_draws at None",
         "max_seconds": f"{AT_ONCE} has nothing to keep before the end. Leave max_seconds at None, "
-        "and lower n_draws where it takes too long",
+        "and lower n_draws if it takes too long",
         "warm_start": f"{AT_ONCE} has no chains to continue. Set warm_start=False, and a larger "
         "n_draws for more particles",
     }
@@ -76,9 +76,9 @@ class SMC(HardMethod):
     ess_threshold: float = parameter(
         0.1,
         real(0, 1, low_allowed=True, high_allowed=True),
-        "Resample when the effective number of particles falls to this share of an island's.",
+        "Resample when the effective sample size falls to this share of an island's particles.",
     )
-    min_size: int = parameter(1, whole(1), "A node with this many rows, or fewer, is not split.")
+    min_size: int = parameter(1, whole(1), "Nodes with at most this many rows are not split.")
 
     def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:
         if self.min_leaves > 2:

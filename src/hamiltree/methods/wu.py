@@ -52,12 +52,12 @@ class WU(ChainMethod, HardMethod):
     left_share: float = parameter(
         0.5,
         real(0, 1),
-        "Share of the leaves under a node that goes to its left side, beyond one on each side.",
+        "Expected share of the leaves below a node on its left side, beyond one on each side.",
     )
     triples: int = parameter(
         25,
         whole(1),
-        "Triples of moves before the restructuring move of an iteration, and again after it.",
+        "Triples of moves before the restructuring move of an iteration, and as many after it.",
     )
     tau_prior: tuple[float, float] = tau_prior_parameter()
     variance: str = variance_parameter()

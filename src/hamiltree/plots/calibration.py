@@ -24,13 +24,13 @@ LEVELS = np.linspace(0.05, 0.95, 19)
 def plot_calibration(
     posterior: Posterior, X: ArrayLike, y: ArrayLike, label: Any = None, ax: Axes | None = None
 ) -> Axes:
-    """What was predicted against what happened, on rows that the trees have not seen.
+    """Calibration: predictions against observations, on held-out rows.
 
     Classification: rows in ten groups of equal size by their predicted probability of a class;
-    the observed share with its 90 % interval (Jeffreys'). For two classes the second, for more
-    all of them, unless ``label`` names one. Regression: the share of targets inside central
-    predictive intervals of each coverage; a grey band holds 90 % of what chance gives to a
-    calibrated model.
+    the observed share with its 90 % interval (Jeffreys'). Of two classes the second is shown, of
+    more classes all, unless ``label`` names one. Regression: the share of targets inside central
+    predictive intervals of each coverage; a calibrated model lies in the grey band with
+    probability 90 % at each coverage.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def _reliability(
     assert classes is not None
     unknown = set(np.unique(y).tolist()) - set(classes.tolist())
     if unknown:
-        raise ValueError(f"y has classes that the trees do not know: {sorted(unknown, key=str)}")
+        raise ValueError(f"y has classes that training did not have: {sorted(unknown, key=str)}")
     probabilities = posterior.predict_mean(X)
     for k in codes:
         order = np.argsort(probabilities[:, k], kind="stable")

@@ -1,4 +1,4 @@
-"""How much of the trees is about each feature."""
+"""How often the trees split on each feature."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def plot_inclusion(
 ) -> Axes:
     """Share of a tree's splits that are on each feature, the most used features on top.
 
-    Large dot: mean over the trees that split at all (``feature_importances_``); bar: the central
-    ``coverage`` of the trees; small dots: the mean in each chain; percentage: share of all trees
-    that use the feature at all.
+    Large dot: mean over the trees with at least one split (``feature_importances_``); bar: the
+    central ``coverage`` of the trees; small dots: the mean in each chain; percentage: share of all
+    trees that use the feature.
 
     Raises
     ------
     ValueError
-        For HMC-DFI: each split uses every feature, with weights barely sharper than their prior,
-        which say nothing about importance.
+        For HMC-DFI: each split uses every feature, with weights that are barely more concentrated
+        than their prior and say nothing about importance.
 
     Examples
     --------
@@ -39,8 +39,8 @@ def plot_inclusion(
     posterior = posterior_of(posterior)
     if posterior.draws.split_weights.shape[1]:
         raise ValueError(
-            "every split of hmc-dfi uses all features, with weights barely sharper than their "
-            "prior: they are no measure of importance; use plot_partial_dependence, or "
+            "every split of hmc-dfi uses all features, with weights that say nothing about "
+            "importance: use plot_partial_dependence, or "
             "sklearn.inspection.permutation_importance"
         )
     mean = inclusion_of_used(posterior)

@@ -1,4 +1,4 @@
-"""The posterior of the number of leaves, with each chain's own answer on top."""
+"""The posterior of the number of leaves, with that of each chain on top."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plot_leaves(posterior: Posterior, ax: Axes | None = None) -> Axes:
-    """Bars: share of the draws with so many leaves; dots: the same in each chain.
+    """Number of leaves: share of the draws (bars), and of the draws of each chain (dots).
 
     Dots far from the top of their bar are chains that disagree.
 

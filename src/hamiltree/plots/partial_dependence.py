@@ -1,4 +1,4 @@
-"""What the posterior predicts as one feature changes and all others stay."""
+"""What the posterior predicts as one feature changes and all others stay the same."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ def plot_partial_dependence(
 ) -> Axes | NDArray[Any]:
     """Mean prediction over rows in which one feature is set to each value of a grid.
 
-    Line: posterior mean, of a category a point for each level; band: central ``coverage`` of the
-    draws, of which at most 1,000 are used, as are at most 100 rows of ``X`` (the training rows
-    unless given), all evenly spaced.
-    For two classes the second is shown, for more all of them, unless ``label`` names one. Means,
-    not observations: the noise of single rows is not in the band.
+    Line: posterior mean (for a category, a point per level); band: central ``coverage`` of the
+    draws. At most 1,000 draws and 100 rows of ``X`` (by default the training rows), evenly spaced,
+    are used. Of two classes the second is shown, of more classes all, unless ``label`` names one.
+    The band is for means, not observations: it does not include the noise of single rows.
 
-    A list of features gives a figure with a picture each, and an array of axes; so does a feature
-    that became several columns, one per category. ``ax`` is for one picture.
+    A list of features gives a figure with one plot per feature, and an array of axes; so does a
+    feature that was encoded as several columns, one per category. ``ax`` is for a single plot.
 
     Examples
     --------

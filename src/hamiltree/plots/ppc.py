@@ -30,21 +30,21 @@ def plot_ppc(
     seed: int = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Targets that the model makes for rows, beside those that were observed there.
+    """Predictive check: targets simulated from the model, together with the observed targets.
 
     Regression: density of the observed targets (dark) and of ``n_samples`` replicated sets of them
     (light). Classification: share of each class, observed (bar) and in 90 % of the replicated sets
-    (line, with a dot at their median). A set comes from one tree, so that its rows belong together.
+    (line, with a dot at their median). Each set comes from a single tree.
 
     Parameters
     ----------
     posterior : Posterior, or a fitted model
     X, y : array-like, optional
-        Rows and their targets; the training rows unless given.
+        Rows and their targets; by default the training rows.
     n_samples : int
-        Replicated data sets.
+        Number of replicated data sets.
     prior : bool
-        Trees from the prior instead of the posterior: a prior predictive check.
+        Whether to use trees from the prior, not the posterior: a prior predictive check.
     seed : int
 
     Examples

@@ -30,8 +30,8 @@ def plot_predictions(
     """Rows from the lowest to the highest prediction, each with its interval.
 
     Regression: posterior mean and central predictive interval of a new observation, with the
-    observed ``y`` on top. Classification: probability of one class (``label``; the second of two
-    unless given) with its credible interval, in the colour of the observed class.
+    observed ``y`` on top. Classification: probability of one class (``label``; by default the
+    second of two) with its credible interval, in the colour of the observed class.
 
     Examples
     --------

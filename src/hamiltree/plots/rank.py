@@ -21,10 +21,10 @@ ROW = 0.9
 def plot_rank(
     posterior: Posterior, quantity: str = "log_posterior", ax: Axes | None = None
 ) -> Axes:
-    """One row of bars per chain: the ranks of its draws among all, for one of its quantities.
+    """Rank plot: for each chain, a histogram of the ranks of its draws among all draws.
 
-    Chains that agree have bars up to the dashed line everywhere, but for noise; bars that pile up
-    on one side show a chain in a range of its own. Equal values are ranked in random order.
+    If chains agree, all bars reach the dashed line, apart from noise; bars that pile up on one
+    side show a chain in a range of its own. Equal values are ranked in random order.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where the trees cut a feature."""
+"""Where the trees split a feature."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ BINS = 60
 def plot_thresholds(
     posterior: Posterior, feature: str | int | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Splits per tree, by their threshold, on one feature (the most used one unless given).
+    """Number of splits per tree by threshold, on one feature (by default the one used most).
 
     Bars: all draws; lines: each chain on its own; ticks below: the training rows, if they were
-    kept. The area of the bars is the mean number of splits of a tree on the feature, those on
-    whether it is missing left aside.
+    kept. The area of the bars is the mean number of splits of a tree on the feature, without
+    splits on whether it is missing.
 
     Raises
     ------
@@ -43,8 +43,8 @@ def plot_thresholds(
     draws, scale = posterior.draws, posterior.preprocessing
     if scale.column(column).levels is not None:
         raise ValueError(
-            f"{scale.used_names[column]} is a category: its splits are on sets of levels, without "
-            "thresholds"
+            f"{scale.used_names[column]} is a category: its splits are on sets of levels and have "
+            "no thresholds"
         )
     on_it = (draws.feature == column) & np.isfinite(draws.threshold)
     thresholds = scale.minimum[column] + draws.threshold[on_it] * scale.span[column]

@@ -49,12 +49,12 @@ class Look(NamedTuple):
 def plot_tree(tree: Tree | Any, ax: Axes | None = None) -> Axes:
     """Draw a tree, or the best tree of a fitted model or posterior.
 
-    Up to about 16 leaves stay readable in a figure of its own.
+    In a figure of its own, a tree of up to about 16 leaves is readable.
 
-    A split's box has its certainty (see ``Tree.certainty``), and its edge is the heavier the
-    surer the split is, dashed below one half. A leaf has the likeliest class or the mean, its
-    90 % credible interval and the number of training rows. A soft split says what it does with
-    rows near its threshold, as in ``Tree.to_text``.
+    The box of a split shows its certainty (see ``Tree.certainty``); its edge is thicker for more
+    certain splits, and dashed if the certainty is below one half. A leaf shows the most probable
+    class or the mean, its 90 % credible interval and the number of training rows. A soft split
+    says what it does with rows near its threshold, as in ``Tree.to_text``.
 
     Examples
     --------

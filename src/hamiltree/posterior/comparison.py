@@ -1,4 +1,4 @@
-"""Models of the same rows side by side: which predicts best, and by how much."""
+"""Comparison of models of the same rows: which predicts best, and by how much."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Comparison:
         unreliable = [name for name, own in self.loo.items() if len(own.unreliable)]
         if unreliable:
             text += (
-                f" Some rows are unreliable for {', '.join(unreliable)}: print their loo() for "
+                f" Some rows are unreliable for {', '.join(unreliable)}: print their loo() to see "
                 "what to do."
             )
         return text

@@ -56,7 +56,7 @@ def finding(posterior: Posterior) -> str:
     use = share_of_trees(posterior)
     order = [int(j) for j in np.argsort(-use, kind="stable") if use[j] >= MIN_SHARE]
     if not order:
-        return f"{sizes}; hardly any of them splits at all."
+        return f"{sizes}; hardly any of them has a split."
     names = posterior.preprocessing.used_names
     first, *others = order[:NAMED]
     parts = [f"{names[first]} ({percent(use[first])} of the trees)"]

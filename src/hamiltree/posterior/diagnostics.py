@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """What the chains say about each other; ``sentence`` says it in words. Prints as text."""
+    """Convergence of the chains; ``sentence`` states it in words. Prints as text."""
 
     converged: bool
     """No sign of disagreement, and enough draws to have seen one."""
@@ -90,8 +90,8 @@ def diagnose(posterior: Posterior) -> Diagnosis:
     that and every effective sample size at least 400. The parts of a single chain are compared
     with each other, which cannot show that it missed a mode: the sentence says so. Particles are no
     chains: they have no R-hat (NaN), and are judged by the effective numbers of their weights and
-    of the first particles that they descend from. Chains that were weighed (``stacked``) are judged
-    as they ran, and the sentence says what they count.
+    of the first particles that they descend from. Stacked chains (``stacked``) are judged as they
+    ran, and the sentence gives their weights.
     """
     share = posterior.weights.sum(axis=1)  # of each chain
     chains = np.allclose(posterior.weights, share[:, None] / posterior.n_draws, rtol=1e-6)
@@ -104,7 +104,7 @@ def diagnose(posterior: Posterior) -> Diagnosis:
         converged, sentence = judge_chains(found)
         if not np.allclose(share, 1 / len(share), rtol=1e-6):
             counted = ", ".join(f"{value:.2f}" for value in share)
-            sentence += f" They were stacked since, and have the weights {counted}."
+            sentence += f" Stacking has given them the weights {counted}."
     return Diagnosis(
         converged=converged,
         sentence=sentence,

@@ -178,7 +178,7 @@ def systematic(weights: FloatArray, n: int, start: float = 0.5) -> IntArray:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What a person reads of a run; nothing here is needed to predict."""
+    """Information about a run; nothing here is needed to predict."""
 
     acceptance: dict[str, dict[str, tuple[IntArray, IntArray]]]
     """phase ("warmup", "sampling") -> move -> (accepted, proposed), each [chain]."""
@@ -187,24 +187,24 @@ class RunInfo:
     log_weight, whose exponentials add up to an island's evidence, and founder, the number of the
     first particle that this one descends from."""
     seconds: float
-    """Without the time to compile."""
+    """Excluding the time to compile."""
     stopped: str
-    """What ended it, one of ``STOPPED``."""
+    """What ended the run, one of ``STOPPED``."""
     log_evidence: float | None = None
     log_evidence_error: float | None = None
-    """Its standard error; NaN where there is but one island."""
+    """Its standard error; NaN for a single island."""
     powers: tuple[float, ...] = ()
-    """Of the likelihood of each replica, the same in every chain; none without replicas."""
+    """Of the likelihood of each replica, the same in every chain; empty without replicas."""
     why_replicas: str = ""
-    """What the first draws showed, where replicas="auto" therefore added replicas."""
+    """What the first draws showed, if replicas="auto" therefore added replicas."""
     compile_seconds: float = 0.0
-    """The time to compile, where that was done in this run."""
+    """The time to compile, if this run compiled the sampler."""
     n_warmup: int | None = None
     """Iterations of each chain before its first draw; None where it is not known."""
     seed: int | None = None
-    """That the chains' generators were spawned from."""
+    """From which the generators of the chains were spawned."""
     target_rhat: float | None = None
-    """Where chains were to agree so well; else None."""
+    """The R-hat that the fit was asked to reach; None without a target."""
     max_draws: int | None = None
     """Draws per chain at which a run with a target ends in any case."""
     max_seconds: float | None = None

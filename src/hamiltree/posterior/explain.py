@@ -42,7 +42,7 @@ def explain(
     ----------
     row : array-like of shape (1, n_features)
     tree : Tree, optional
-        Whose path is told; the tree of highest posterior unless given.
+        The tree whose path is described; by default the tree of highest posterior.
 
     Raises
     ------
@@ -69,6 +69,7 @@ def explain(
         span=4 * scale.y_sd,
         spans=dict(zip(scale.used_names, scale.span.tolist(), strict=True)),
         svg=tree_svg(chosen, marked=nodes),
+        **({} if tree is None else {"tree": "the given tree"}),
     )
 
 

@@ -99,11 +99,13 @@ class Explanation:
     """The same of each feature."""
     svg: str
     """The tree, with the row's way marked."""
+    tree: str = "the tree of highest posterior"
+    """Which tree that is, in words."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; without the drawing."""
         values = asdict(self)
-        for name in ("svg", "span", "spans"):
+        for name in ("svg", "span", "spans", "tree"):
             del values[name]
         plain: dict[str, Any] = plain_values(values)
         return plain
@@ -149,7 +151,7 @@ class Explanation:
         )
 
     def _path(self) -> str:
-        lines = ["Its path through the tree of highest posterior:"]
+        lines = [f"Its path through {self.tree}:"]
         for step in self.steps:
             side = "yes" if step.holds else "no"
             shown = f"{step.value:.6g}" if isinstance(step.value, float) else step.value
@@ -176,7 +178,7 @@ class Explanation:
             value = self._of(effect.feature, effect.value)
             lines.append(f"  {effect.feature} = {value}: {mean} ({low} to {high})")
         if not shown:
-            lines.append("  nothing: no feature changes it")
+            lines.append("  nothing: no feature affects it")
         return "\n".join(lines)
 
     def _signed(self, value: float) -> str:

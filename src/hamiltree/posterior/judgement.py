@@ -134,7 +134,7 @@ def _ending(found: Evidence) -> str:
     if found.stopped == "target":
         return f", and {target} is met with {found.n_draws} draws per chain"
     if found.stopped == "max_draws":
-        return f", and max_draws={found.n_draws} came before {target}"
+        return f", and max_draws={found.n_draws} was reached before {target}"
     if found.stopped == "max_seconds":
         reached = f"max_seconds={found.max_seconds:g} ended the run at {found.n_draws} draws"
         return f", and {reached} per chain"
@@ -148,7 +148,7 @@ def _longer(found: Evidence, min_ess: float) -> str:
     if found.stopped == "target":
         return f"set target_rhat={RHAT_GOOD}"
     if found.stopped == "max_seconds" and found.max_seconds is not None:
-        return f"give it more time: max_seconds={_round_up(4 * found.max_seconds)}"
+        return f"allow more time: max_seconds={_round_up(4 * found.max_seconds)}"
     limit = "n_draws" if found.target_rhat is None else "max_draws"
     n_draws, n_warmup, ess = found.n_draws, found.n_warmup, found.ess[found.thinnest]
     if n_draws < MIN_DRAWS:
@@ -171,12 +171,12 @@ def judge_particles(shape: tuple[int, ...], effective: float, families: float) -
     )
     if min(effective, families) < MIN_ESS:
         return False, (
-            f"{found}, and below {MIN_ESS:.0f} of either they are rough (R-hat does not judge "
+            f"{found}; below {MIN_ESS:.0f} of either, estimates are rough (R-hat does not apply to "
             f"particles): use more particles, such as n_draws={_round_up(10 * particles)}, and "
             "compare the islands' evidence."
         )
     return True, (
-        f"{found} (R-hat does not judge particles); trees that no particle tried stay unseen."
+        f"{found} (R-hat does not apply to particles); trees that no particle tried are missed."
     )
 
 

@@ -26,11 +26,11 @@ class Loo:
 
     elpd: float
     """Expected log predictive density of the training rows, each predicted without itself: a sum
-    over rows, the higher the better."""
+    over rows; higher is better."""
     se: float
     """Its standard error over rows."""
     p: float
-    """Effective number of parameters: by how much the fit to the rows is better than that."""
+    """Effective number of parameters: how much better the rows are fitted than predicted."""
     elpd_i: FloatArray
     """[row]; what each row adds to elpd."""
     pareto_k: FloatArray
@@ -44,14 +44,14 @@ class Loo:
 
     @property
     def unreliable(self) -> IntArray:
-        """Numbers of the rows whose estimate is not to be trusted, the worst first."""
+        """Numbers of the rows whose estimate is unreliable, the worst first."""
         order = np.argsort(-self.pareto_k, kind="stable")
         worst: IntArray = order[~(self.pareto_k[order] <= self.good_k)]
         return worst
 
     @property
     def sentence(self) -> str:
-        """Whether to believe it, and what to do if not."""
+        """Whether the estimate is reliable, and what to do if not."""
         bad = self.unreliable
         if not len(bad):
             return f"All {self.n_rows} rows are reliable (Pareto k at most {self.good_k:.2f})."
@@ -63,8 +63,8 @@ class Loo:
             advice = "Do not rely on the sum: use k-fold cross-validation"
         return (
             f"{few} (Pareto k above {self.good_k:.2f}: {what} {named}): the trees depend on them "
-            f"so much that the draws cannot tell how they would be predicted unseen, and elpd may "
-            f"be too high. {advice} (sklearn.model_selection.cross_val_score)."
+            f"so strongly that the draws cannot show how they would be predicted if held out, and "
+            f"elpd may be too high. {advice} (sklearn.model_selection.cross_val_score)."
         )
 
     def __str__(self) -> str:

@@ -96,26 +96,27 @@ def polished_tree(posterior: Posterior) -> Tree | None:
 
 
 def best_tree(posterior: Posterior, *, polish: bool = True) -> Tree:
-    """The tree of highest log posterior that was found, from the draws on.
+    """The tree of highest log posterior found by a search from the best draws.
 
-    From the best draws a short search goes on, by the moves of the chains, until nothing improves:
-    a second or so for data of ordinary size, once for a posterior, the same each time. The tree is
-    the best one met, ``log_posterior`` of it is exact, and never below that of the best draw.
+    The search continues from the best draws, with the moves of the chains, until nothing improves.
+    It takes about a second for data of ordinary size, is made once per posterior, and always gives
+    the same tree. With hard splits, and in regression, ``log_posterior`` of the tree is exact and
+    never below that of the best draw.
 
-    The search is left out, and the tree is the draw of highest log posterior, without training
-    data, for HMC-DFI, for SMC, for regression with leaf_means="explicit" (preset="paper"), and for
-    data of more than 300,000 cells (rows times columns, those of two values counting a quarter).
+    There is no search, and the tree is the draw of highest log posterior, without training data,
+    for HMC-DFI, for SMC, for regression with leaf_means="explicit" (preset="paper"), and for data
+    of more than 300,000 cells (rows times columns; columns of two values count a quarter).
 
-    Leaf means of regression are at their posterior means given the tree; the draws themselves are
-    those of ``tree(chain, draw)``. Soft splits with likelihood="normalised" have sampled class
-    probabilities in their leaves, whose density is a part of the log posterior of a draw. Here they
-    are integrated out, so that trees are compared and not their probabilities: in the search to
-    second order, and in ``log_posterior`` by importance sampling of 2,000 draws.
+    Leaf means of regression are posterior means given the tree; ``tree(chain, draw)`` has the draws
+    themselves. With soft splits and likelihood="normalised", the class probabilities of the leaves
+    are sampled, and their density is part of the log posterior of a draw. Here they are integrated
+    out, so trees are compared and not their leaf probabilities: to second order in the search, and
+    by importance sampling with 2,000 draws for ``log_posterior``.
 
     Parameters
     ----------
     polish : bool
-        Whether to search; False is the best draw.
+        Whether to search; False returns the best draw.
     """
     return posterior._best if polish else posterior._tree(best_draw(posterior)).settled()
 

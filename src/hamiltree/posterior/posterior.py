@@ -45,26 +45,25 @@ if TYPE_CHECKING:
 
 
 class Posterior:
-    """Sampled trees with their weights, and what was recorded at each draw.
+    """Sampled trees with their weights, and the quantities recorded at each draw.
 
-    Arrays over draws have shape [chain, draw]. Rows go in, and predictions come out, in the
-    user's units.
+    Arrays over draws have shape [chain, draw]. Rows and predictions are in the user's units.
 
     Parameters
     ----------
-    draws, info : what the run returned
-    preprocessing : what was learned from the training data
+    draws, info : the results of the run
+    preprocessing : the scaling and coding learned from the training data
     configuration : the method of the run, with its parameters
     monitor : ndarray of shape (chain, draw, point), optional
         Predictions at fixed rows, by which ``diagnose`` compares the chains; see ``monitored_at``.
     training : TrainingData, optional
         The rows that the trees were sampled from; see ``without_data``.
     table : TrainingTable, optional
-        The table that they came from, and how it is encoded.
+        The table that the rows came from, and how it is encoded.
     provenance : mapping, optional
-        Plain values to keep with the file; nothing depends on them.
+        Plain values to store in the file; nothing depends on them.
     model : ModelRecord, optional
-        The estimator that sampled them, for ``hamiltree.load``.
+        The estimator that sampled the trees, for ``hamiltree.load``.
     """
 
     def __init__(
@@ -155,7 +154,7 @@ class Posterior:
 
     @property
     def log_evidence(self) -> float | None:
-        """Of y in the model's units, by SMC or by replicas with ``hottest_power=0``; else None."""
+        """Of y in the model's units, for SMC or with ``hottest_power=0``; otherwise None."""
         return self.info.log_evidence
 
     @property
@@ -165,12 +164,12 @@ class Posterior:
 
     @property
     def has_particles(self) -> bool:
-        """Draws are weighted particles, not those of Markov chains."""
+        """Whether draws are weighted particles, not those of Markov chains."""
         return "log_weight" in self.stats
 
     @property
     def log_evidence_of_chains(self) -> FloatArray | None:
-        """[chain]; each island's own estimate, of whose exponentials the above is the mean."""
+        """[chain]; each island's estimate; ``log_evidence`` is the log of their mean evidence."""
         weights = self.stats.get("log_weight")
         return None if weights is None else np.logaddexp.reduce(weights, axis=1)
 
@@ -212,9 +211,9 @@ class Posterior:
     feature_inclusion = feature_inclusion
 
     def taken(self, index: ArrayLike) -> Posterior:
-        """The trees of these numbers (chain * n_draws + draw), with equal weights, as one chain.
+        """The trees with these numbers (chain * n_draws + draw), with equal weights, as one chain.
 
-        Without what was recorded of the chains: statistics, acceptance, evidence, monitor.
+        Records of the chains are left out: statistics, acceptance, evidence, monitor.
         """
         draws = take(self.draws, np.asarray(index, dtype=np.int64))
         return self._with(draws=draws, info=self.info.of_other_draws(), monitor=None)
@@ -222,7 +221,7 @@ class Posterior:
     def equally_weighted(self, most: int | None = None) -> Posterior:
         """The trees as one chain of equal weights, evenly spaced, at most ``most`` of them.
 
-        Trees of a weighted posterior are repeated, or left out, by their weights.
+        Trees of a weighted posterior are repeated, or left out, according to their weights.
         """
         n = self.weights.size if most is None else min(most, self.weights.size)
         return self.taken(systematic(self.weights, n))
@@ -233,11 +232,11 @@ class Posterior:
     split_chains = split_chains
 
     def representative_tree(self) -> Tree:
-        """The draw that predicts most like all others: the nearest to the posterior mean.
+        """The draw whose predictions are nearest to the posterior mean.
 
         The distance of two trees is the mean squared difference of their predictions (class
         probabilities, or means as drawn) at up to 256 training rows, evenly spaced; all draws
-        take part, by their weights.
+        are used, with their weights.
 
         Raises
         ------
@@ -251,8 +250,8 @@ class Posterior:
     def shapes(self, n: int = 5) -> list[Shape]:
         """The ``n`` most probable shapes of tree, likeliest first, each with its best tree.
 
-        A shape is the topology and the feature of each split, thresholds left aside; for HMC-DFI
-        the topology alone. Probabilities are shares of the draws, by their weights.
+        A shape is the topology and the feature of each split, ignoring thresholds; for HMC-DFI the
+        topology alone. Probabilities are weighted shares of the draws.
         """
         found = []
         for probability, numbers in likeliest_shapes(self, n):
@@ -272,7 +271,7 @@ class Posterior:
     def without_data(self) -> Posterior:
         """A copy without the training rows, for files that others may see.
 
-        It predicts and diagnoses the same; what needs the rows says so.
+        Predictions and diagnostics are the same; what needs the rows raises an error that says so.
         """
         return self._with(training=None)
 
@@ -288,7 +287,7 @@ class Posterior:
         return Text(summary(self))
 
     def loo(self) -> Loo:
-        """Leave-one-out cross-validation, with its reliability in words; prints as text.
+        """Leave-one-out cross-validation and its reliability; prints as text.
 
         ``hamiltree.compare`` compares several models by it.
         """
@@ -321,8 +320,8 @@ class Posterior:
         Parameters
         ----------
         hard : bool
-            Needed for soft splits, which ONNX trees do not have: each row then follows the likelier
-            side of every split of every tree, so predictions change near the thresholds.
+            Needed for soft splits, which ONNX trees do not have: each row then follows the more
+            probable side of every split, so predictions change near the thresholds.
 
         Returns
         -------
@@ -349,7 +348,7 @@ class Posterior:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Posterior:
-        """Read what ``save`` wrote, here or of a model; it is checked and nothing in it is run."""
+        """Read a file that ``save`` wrote; it is checked, and nothing in it is run."""
         return cls(**vars(storage.read(path)))
 
     def __repr__(self) -> str:

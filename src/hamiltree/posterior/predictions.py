@@ -38,8 +38,8 @@ Seed = int | np.random.Generator | np.random.SeedSequence | None
 def predict_mean(posterior: Posterior, X: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
     """Posterior mean over the draws: class probabilities [row, class], or means [row].
 
-    ``n_jobs`` threads, as scikit-learn counts them (None: 1, unless joblib.parallel_config says
-    otherwise), change the time and nothing else, here and below.
+    ``n_jobs``: threads, as in scikit-learn (None: 1, unless joblib.parallel_config says otherwise);
+    results do not depend on it.
     """
     columns = posterior.preprocessing.to_unit(X)
     mean, _ = prediction_moments(
@@ -60,7 +60,7 @@ def predict_mean_std(
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of a new observation, [row] each; regression only.
 
-    The variance is that of the tree's prediction over the draws plus the mean of the noise's.
+    The variance is that of the predictions over the draws plus the mean noise variance.
     """
     sigma, own = noise_sd(posterior), _leaf_sds(posterior)
     values, weights = values_of_leaves(posterior), posterior.weights.ravel()
@@ -107,8 +107,8 @@ def predict_single_trees(
 ) -> NDArray[Any]:
     """Each draw as one hard tree, as the paper scores it, [chain, draw, row].
 
-    A row goes to its most likely leaf, and gets that leaf's most likely class (or mean); of
-    several equally likely ones, the first.
+    A row goes to its most probable leaf and gets the most probable class (or the mean) there; ties
+    go to the first.
     """
     columns = posterior.preprocessing.to_unit(X)
     _refuse_if_large(posterior.weights.size * columns.shape[1] * 8)
@@ -158,8 +158,8 @@ def predict_probability_quantiles(
 ) -> FloatArray:
     """Quantiles of the class probabilities, [probability, row, class]; classification only.
 
-    Over the sampled trees and, drawn once per tree, the uncertainty of the probabilities in its
-    leaves.
+    They include the spread over the sampled trees and the uncertainty of the leaf probabilities,
+    which are drawn once per tree.
     """
     if not posterior.n_classes:
         raise AttributeError("class probabilities belong to classification")
@@ -260,8 +260,8 @@ def similarity(posterior: Posterior, X: ArrayLike) -> FloatArray:
 def monitored_at(posterior: Posterior, X: ArrayLike, *, n_jobs: int | None = None) -> Posterior:
     """A copy that keeps its predictions at the rows ``X`` for ``diagnose``.
 
-    A row's prediction is its mean, or the probability of the class that is likeliest there
-    over all draws. Twenty rows are plenty.
+    The prediction of a row is its mean, or the probability of the class that is most probable
+    there over all draws. Twenty rows are enough.
     """
     predicted = posterior.predict_draws(X, n_jobs=n_jobs)
     if posterior.n_classes:
@@ -328,7 +328,7 @@ def _codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     unknown = labels[classes[codes] != labels]
     if len(unknown):
-        raise ValueError(f"y has a class that the trees do not know: {unknown[0]!r}")
+        raise ValueError(f"y has a class that training did not have: {unknown[0]!r}")
     return codes
 
 

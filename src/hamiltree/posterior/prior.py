@@ -29,26 +29,26 @@ def sample_prior(
     observations: bool = False,
     n_jobs: int | None = None,
 ) -> NDArray[Any]:
-    """What trees drawn from the prior predict, before any target was seen.
+    """Predictions of trees drawn from the prior, before any target is seen.
 
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
     n_draws : int
-        Trees, drawn independently and exactly from the prior of the method.
+        Number of trees, drawn independently and exactly from the prior of the method.
     seed : int or Generator, optional
     observations : bool
-        New observations instead of what is expected: labels, or means with noise.
+        Whether to return new observations instead of expectations: labels, or means plus noise.
 
     Returns
     -------
     ndarray of shape (n_draws, n_rows) or (n_draws, n_rows, n_classes)
-        Means in y's units, or class probabilities; [n_draws, n_rows] of observations.
+        Means in y's units, or class probabilities; for observations [n_draws, n_rows].
 
     Notes
     -----
     The scale of the inputs and of y comes from the training data, as for the posterior. The rules
-    of CGM, WU and SMC depend on the training rows: these are needed for them.
+    of CGM, WU and SMC depend on the training rows, which are therefore needed for these methods.
     """
     rng = np.random.default_rng(seed)
     drawn = prior_trees(posterior, n_draws, rng)

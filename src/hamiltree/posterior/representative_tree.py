@@ -40,9 +40,9 @@ class Shape:
     """Posterior share of the trees of this shape."""
     n_draws: int
     tree: Tree
-    """Of this shape, the tree of highest posterior."""
+    """The tree of highest posterior of this shape."""
     text: str
-    """Features with what follows on yes and on no: ``age (leaf, height (leaf, leaf))``."""
+    """Features, each with its subtrees for yes and no: ``age (leaf, height (leaf, leaf))``."""
 
     def __repr__(self) -> str:
         return f"<Shape of {self.probability:.1%} of the trees: {self.text}>"
@@ -160,7 +160,7 @@ def split_chains(posterior: Posterior, tree: Tree) -> IntArray:
     """In how many chains each split of a tree occurs, [splits], in preorder.
 
     A chain counts unless such a split (see ``Tree.certainty``) is ten times rarer in its trees
-    than in those of the mean chain. A split of less than all chains is one that they disagree on.
+    than on average over the chains. If not all chains count, they disagree about the split.
 
     Raises
     ------
@@ -214,10 +214,10 @@ def feature_inclusion(posterior: Posterior) -> FloatArray:
     """Share of the splits that use each input column, [column]; sums to 1.
 
     The share is taken tree by tree and averaged with the weights of the draws over the trees
-    that split at all; all zeros where none does. Constant columns get 0.
+    that split at all; it is 0 for all columns if none does. Constant columns get 0.
 
-    For HMC-DFI it is the mean weight of a column in the rules. Those weights are barely
-    sharper than their prior: do not read them as importance.
+    For HMC-DFI it is the mean weight of a column in the rules. These weights are barely more
+    concentrated than their prior: do not interpret them as importance.
     """
     used = inclusion_of_used(posterior)
     inclusion = np.zeros(len(posterior.preprocessing.feature_names))

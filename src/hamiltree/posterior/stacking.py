@@ -23,28 +23,28 @@ CLOSE = 1e-10
 
 
 def stacked(posterior: Posterior) -> Posterior:
-    """The same draws with the chains weighed by stacking (Yao, Vehtari and Gelman 2022).
+    """The same draws with the chains weighted by stacking (Yao, Vehtari and Gelman 2022).
 
-    The weights of the chains, and so of all their draws, are those whose mixture predicts the
-    training rows best, each left out in turn (PSIS-LOO, ``loo``): they maximise the sum over rows
-    of the log of the weighted mean of the chains' leave-one-out densities. Predictions, certainty
-    and all else follow ``weights``.
+    The weights of the chains, and so of all their draws, are those with which the mixture predicts
+    the training rows best, each left out in turn (PSIS-LOO, ``loo``): they maximise the sum over
+    rows of the log of the weighted mean of the chains' leave-one-out densities. Predictions,
+    certainty and everything else use ``weights``.
 
-    For chains that do not agree. Where they agree, the plain pool is right, and the weights say
-    nothing. A stacked posterior is a mixture made to predict well, not the posterior of the model
-    any more: a chain in a mode of much mass that predicts no better than others may count for
-    nothing. The estimates have an error too, and rows of high Pareto k can mislead them.
+    Stacking is for chains that do not agree. If they agree, equal weights are right, and those of
+    stacking have no meaning. A stacked posterior is a mixture chosen to predict well, and no longer
+    the posterior of the model: a chain in a mode of large mass that predicts no better than others
+    may get no weight. The estimates also have an error, and rows of high Pareto k can distort them.
 
     Returns
     -------
     Posterior
-        With other ``weights``; those of the chains are ``weights.sum(axis=1)``.
+        With new ``weights``; those of the chains are ``weights.sum(axis=1)``.
 
     Raises
     ------
     ValueError
-        For particles (SMC), which have weights of their own; without training data; and with
-        sample weights, as ``loo``.
+        For particles (SMC), which have weights of their own; without training data; and, like
+        ``loo``, with sample weights.
     """
     if posterior.has_particles:
         raise ValueError("particles have weights of their own: only chains can be stacked")

@@ -115,9 +115,9 @@ class Tree:
 
     @cached_property
     def certainty(self) -> FloatArray | None:
-        """[splits]; posterior share of the trees that have a split like it anywhere in them.
+        """[splits]; posterior share of the trees that have a similar split anywhere in them.
 
-        Alike: on the same feature, with at most 5 % of the training rows between the thresholds;
+        Similar: on the same feature, with at most 5 % of the training rows between the thresholds;
         for HMC-DFI, with at most 5 % of the rows on different sides. None without training data.
         """
         return None if self.census is None else self.census.certainty(self)
@@ -133,7 +133,7 @@ class Tree:
         return self.leaf_intervals(COVERAGE)
 
     def leaf_intervals(self, coverage: float = COVERAGE) -> FloatArray | None:
-        """Central credible intervals of what is in the leaves, given the tree, in y's units.
+        """Central credible intervals of the leaf parameters, given the tree, in y's units.
 
         Classification, [leaves, class, 2]: each probability is Beta. Regression, [leaves, 2]: each
         mean is normal given sigma, and Student's t for CGM, WU and SMC, which integrate the
@@ -179,7 +179,7 @@ class Tree:
         return mean if self.n_classes else self.preprocessing.y_to_user(mean[:, 0])
 
     def reach(self, X: ArrayLike) -> FloatArray:
-        """Probability with which each row ends in each leaf, [row, leaf]; rows sum to 1."""
+        """Probability that each row reaches each leaf, [row, leaf]; rows sum to 1."""
         columns = self.preprocessing.to_unit(X)
         reach: FloatArray = tree_predictions(self._forest, np.eye(self.n_leaves), columns)[0]
         return reach
@@ -192,20 +192,20 @@ class Tree:
         ``n_rows``, ``yes`` and ``no``. A leaf has ``rows`` and ``interval``, and ``classes``,
         ``probabilities`` and ``counts``, with an interval per class; or ``mean`` and, where leaves
         have their own, the noise ``sd``. Numbers of training rows are soft. Everything is in the
-        user's units, and None where only the training data, which are missing, could tell.
+        user's units; values that need training data which were left out are None.
         """
         from .tree_dict import nested_dict
 
         return nested_dict(self)
 
     def to_text(self) -> str:
-        """Rules as indented lines; "yes" goes to where the rule holds."""
+        """Rules as indented lines; "yes" is the side where the rule holds."""
         from .tree_text import tree_text
 
         return tree_text(self)
 
     def to_graphviz(self) -> str:
-        """The tree in the DOT language, for Graphviz and whatever else reads it."""
+        """The tree in the DOT language, for Graphviz and other programs that read it."""
         from .export.graphviz import tree_dot
 
         return tree_dot(self)
@@ -217,13 +217,13 @@ class Tree:
         ----------
         hard : bool
             Needed for trees with soft splits, which scikit-learn does not have: each row then
-            follows the likelier side of every split. Leaf values stay as they are, so
+            follows the more probable side of every split. Leaf values stay the same, so
             predictions change near the thresholds.
 
         Returns
         -------
         DecisionTreeClassifier or DecisionTreeRegressor
-            It compares in float32: where that would send a training row to the other side, the
+            It compares in float32: if that would send a training row to the other side, the
             threshold is moved, between the same two rows, to where it does not.
 
         Raises

@@ -142,8 +142,7 @@ def featured_trees(posterior: Posterior) -> list[Featured]:
             Featured(
                 f"Shape {number} \N{MIDDLE DOT} {share}",
                 f"Best tree of shape {number}",
-                f"{share} of the sampled trees have this shape, thresholds left aside: "
-                f"{shape.text}.",
+                f"{share} of the sampled trees have this shape, ignoring thresholds: {shape.text}.",
                 shape.tree,
             )
         )

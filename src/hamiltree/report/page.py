@@ -73,7 +73,7 @@ def report_html(
     if n_draws < 1:
         raise ValueError(f"n_draws must be at least 1, got {n_draws}")
     if (X_test is None) != (y_test is None):
-        raise ValueError("X_test and y_test go together: give both, or none")
+        raise ValueError("X_test and y_test go together: give both, or neither")
     displays = displays_of(names)
     data = contents(posterior, n_draws, displays)
     shown, unit = with_names(posterior, displays), data["targetUnit"]

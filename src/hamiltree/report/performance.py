@@ -46,8 +46,8 @@ def performance(
     rows, target = posterior.preprocessing.rows(X), np.asarray(y)
     if target.shape != (len(rows),) or len(rows) == 0:
         raise ValueError(
-            f"the test rows and their targets must be as many, and some: got {len(rows)} rows and "
-            f"targets of shape {target.shape}"
+            f"test rows and targets must have the same length, at least 1: got {len(rows)} rows "
+            f"and targets of shape {target.shape}"
         )
     classes = posterior.preprocessing.classes
     if classes is None:
@@ -55,7 +55,7 @@ def performance(
     codes = np.minimum(np.searchsorted(classes, target), len(classes) - 1)
     unknown = target[classes[codes] != target]
     if len(unknown):
-        raise ValueError(f"the test rows have a class that the trees do not know: {unknown[0]!r}")
+        raise ValueError(f"the test rows have a class that training did not have: {unknown[0]!r}")
     return _of_classes(shown or posterior, rows, codes)
 
 

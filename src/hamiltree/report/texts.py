@@ -26,16 +26,16 @@ def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict
         "verdict_class": "good" if diagnosis.converged else "bad",
         "diagnosis": diagnosis.sentence,
         "trees_note": _trees_note(posterior, classification),
-        "hint": "Point at a box for its rows and how common it is; click it for the path there. "
+        "hint": "Point at a box to see its rows and its share of trees; click it to see its path. "
         "By keyboard: Tab into the tree, arrow keys from box to box, Enter for the path, Escape to "
         "clear it.",
         "n_draws": f"{shown:,}",
         "prediction_note": _prediction_note(shown, total, classification),
         "effects_note": _effects_note(data),
-        "dots_note": "Dots: each chain on its own." if posterior.n_chains > 1 else "",
+        "dots_note": "Dots: single chains." if posterior.n_chains > 1 else "",
         "more_features": _more_features(data),
-        "draws_note": f"{shown:,} of the {total:,} sampled trees, evenly spaced. What they agree "
-        "on, the data determine; what changes from tree to tree, they leave open.",
+        "draws_note": f"{shown:,} of the {total:,} sampled trees, evenly spaced. The data "
+        "determine what the trees have in common, and leave open what changes from tree to tree.",
         "convergence_note": _convergence_note(posterior),
         "run_note": _run_note(posterior),
         "interval_note": _interval_note(classification),
@@ -52,8 +52,8 @@ def _performance_texts(posterior: Posterior, found: dict[str, Any] | None) -> di
         return empty
     note = f"On {found['n']:,} rows that the trees have not seen."
     if found["n"] < FEW:
-        note += " That is few: read the figures with their intervals."
-    rows = f"Of {found['n']:,} rows that it has not seen"
+        note += " These are few: read the figures with their intervals."
+    rows = f"Of {found['n']:,} rows that the trees have not seen"
     if not posterior.n_classes:
         inside = next(own["share"] for own in found["coverage"] if own["level"] == 0.9)
         return empty | {
@@ -61,16 +61,16 @@ def _performance_texts(posterior: Posterior, found: dict[str, Any] | None) -> di
             "performance_short": f"{rows}, {100 * inside:.1f} % lie inside their 90 % intervals; "
             f"the predictions explain {100 * found['r2']:.0f} % of the variance.",
             "first_chart": "Predicted and observed",
-            "first_chart_note": "A dot per row; the line through it is its 90 % interval. On the "
-            "dashed line a prediction is right.",
-            "first_table": "How often predictive intervals hold the target",
+            "first_chart_note": "One dot per row; the line through it is its 90 % interval. On the "
+            "dashed line predictions are exact.",
+            "first_table": "How often predictive intervals contain the target",
         }
     return empty | {
         "performance_note": note,
         "performance_short": f"{rows}, {100 * found['accuracy']:.1f} % are classified correctly.",
         "first_chart": "Calibration",
-        "first_chart_note": "Rows in groups by their predicted probability, and the share that "
-        "happened with its 90 % interval. On the dashed line probabilities mean what they say.",
+        "first_chart_note": "Rows in groups by predicted probability, with the observed share and "
+        "its 90 % interval. On the dashed line predicted and observed shares are equal.",
         "second_chart": "ROC curve",
         "second_chart_note": "Sensitivity against false alarms (1 - specificity), for every "
         "threshold of the probability. The dashed line is chance.",
@@ -99,11 +99,11 @@ def _about(posterior: Posterior) -> str:
 
 
 def _trees_note(posterior: Posterior, classification: bool) -> str:
-    note = "Start at the top; where a question holds, go left to yes, otherwise right to no."
+    note = "Start at the top; if the rule of a box holds, go left to yes, otherwise right to no."
     if posterior.training is not None:
-        note += " The bar under a question shows how many of all sampled trees have such a split."
+        note += " The bar under a rule shows the share of all sampled trees with such a split."
     bar = "the shares of its classes" if classification else "its mean, with an interval"
-    note += f" The bar under a leaf shows {bar}. Lines are thicker where more rows go."
+    note += f" The bar under a leaf shows {bar}. Lines are thicker if more rows follow them."
     if posterior.draws.h.any() and posterior.training is not None:
         note += (
             " The rows assigned to a leaf are not exactly those that satisfy its rules: near a "
@@ -115,9 +115,9 @@ def _trees_note(posterior: Posterior, classification: bool) -> str:
 def _prediction_note(shown: int, total: int, classification: bool) -> str:
     what = "probabilities" if classification else "mean and interval"
     if shown == total:
-        return f"They are all draws: the {what} are those of Python."
+        return f"These are all draws: the {what} are the same as in Python."
     return (
-        f"They are a part of all {total:,}, so the {what} can differ a little from those of all "
+        f"These are a part of all {total:,}, so the {what} can differ slightly from those of all "
         "draws; for the same draws Python gives the same numbers."
     )
 
@@ -128,10 +128,10 @@ def _effects_note(data: dict[str, Any]) -> str:
         return ""
     trees = f"{len(found['trees']):,} trees"
     return (
-        f"What moved a prediction: Shapley values against {found['rows']:,} training rows, as "
-        f"explain in Python has them, over {trees}. With the mean that they start from, they add "
-        "up to the prediction. They say how the trees use a feature, not what would happen if it "
-        "were changed in the world."
+        f"What moved a prediction: Shapley values against {found['rows']:,} training rows, like "
+        f"those of explain in Python, over {trees}. They start from the mean over these rows and "
+        "add up to the prediction. They say how the trees use a feature, not what would happen if "
+        "it were changed in reality."
     )
 
 
@@ -145,14 +145,14 @@ def _more_features(data: dict[str, Any]) -> str:
 def _convergence_note(posterior: Posterior) -> str:
     if posterior.has_particles:
         return (
-            "Particles are weighted, not compared: what counts is their effective sample size, and "
-            "whether the islands agree."
+            "Particles are weighted and have no R-hat: what matters is their effective sample "
+            "size, and whether the islands agree."
         )
     if posterior.n_chains == 1:
-        return "One chain can be compared with itself only: it cannot show that it missed a part."
+        return "A single chain cannot show that it missed a part of the posterior."
     return (
-        f"{posterior.n_chains} chains searched on their own. Where they found the same, in the "
-        "table, the dots and the lines, the sample can be trusted."
+        f"{posterior.n_chains} chains sampled independently. If they agree, in the table, the dots "
+        "and the lines, the results can be trusted."
     )
 
 
@@ -173,7 +173,7 @@ def _interval_note(classification: bool) -> str:
     if classification:
         return (
             "90 % credible intervals. In a leaf: of its class probabilities, given the tree. Of a "
-            "typed row: over the trees and what is in their leaves."
+            "typed row: over the trees and the probabilities in their leaves."
         )
     return (
         "90 % intervals. In a leaf: of its mean, given the tree. Of a typed row: of a new "
@@ -183,7 +183,7 @@ def _interval_note(classification: bool) -> str:
 
 def _soft_note(posterior: Posterior) -> str:
     if not np.any(posterior.draws.h > 0):
-        return "Splits are hard: a row goes one way."
+        return "Splits are hard: each row goes to one side only."
     return (
         "Near a soft threshold a row goes both ways: to no with probability "
         "1 / (1 + exp(-(x - threshold) / h))."

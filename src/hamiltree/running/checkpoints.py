@@ -127,8 +127,8 @@ class Checkpoints:
         else:
             whose = "warm_start=True continues the chains of the last fit, which was another"
             advice = (
-                "To continue, call fit as it was called then, but for a larger n_draws; to start "
-                "anew, set warm_start=False"
+                "To continue, call fit as it was called then, except for a larger n_draws; to "
+                "start again, set warm_start=False"
             )
         if different := differences(found.identity, identity()):
             raise ValueError(f"{whose}: {'; '.join(different)}. {advice}")
@@ -172,8 +172,8 @@ class Checkpoints:
             self.failure = self._words(error)
             if not known:
                 print(
-                    f"hamiltree: {self.failure}. The run continues and tries again; the file is as "
-                    "it was before.",
+                    f"hamiltree: {self.failure}. The run continues and tries again; the file is "
+                    "unchanged.",
                     file=sys.stderr,
                     flush=True,
                 )

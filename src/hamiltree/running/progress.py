@@ -44,13 +44,13 @@ def compile_with_bar(units: Sequence[Unit], show: bool | None = None) -> float:
             return compile_units(units, lambda done, total, what: shown(done, total, ""))
     if show is not False:
         text = (
-            f"hamiltree: compiling {len(units)} kernels for this machine, once (up to a minute "
-            "or so)"
+            f"hamiltree: compiling {len(units)} kernels for this machine, only once (about a "
+            "minute)"
         )
         if not LASTS:
             text = (
                 f"hamiltree: compiling {len(units)} kernels (about a minute, in every new process: "
-                f"{WANTED} cannot be written to; set NUMBA_CACHE_DIR to a folder that can)"
+                f"{WANTED} is not writable; set NUMBA_CACHE_DIR to a writable folder)"
             )
         print(text, file=sys.stderr, flush=True)
     if not (console.is_terminal if show is None else show):

@@ -93,7 +93,7 @@ def sample(
     if goal is None and chains.n_draws > n_draws:
         raise ValueError(
             f"the run to continue has {chains.n_draws} draws per chain already, more than "
-            f"n_draws={n_draws}: ask for at least as many, or start anew"
+            f"n_draws={n_draws}: ask for at least as many, or start again"
         )
     particles = configuration.method.makes_particles
     with stop:
@@ -151,7 +151,7 @@ def _run_and_judge(
 
 def _end_the_process(checkpoints: Checkpoints) -> NoReturn:
     """SIGTERM means that the process is to end, not only this run: it could be one of many."""
-    text = "the run has no checkpoint, and is lost"
+    text = "the run has no checkpoint and is lost"
     if checkpoints.target is not None:
         text = checkpoints.failure or f"the same call resumes from {checkpoints.path}"
     print(f"hamiltree: ended by SIGTERM; {text}", file=sys.stderr, flush=True)
@@ -166,10 +166,10 @@ def _end_in_warmup(max_seconds: float, chains: Chains, checkpoints: Checkpoints)
         needed = f" (warm-up alone would take about {seconds:.0f} s)"
     how = f"raise max_seconds{needed}, or lower n_warmup"
     if checkpoints.target is not None and checkpoints.failure is None:
-        how += f"; the same call goes on from {checkpoints.path}"
+        how += f"; the same call resumes from {checkpoints.path}"
     raise RuntimeError(
-        f"max_seconds={max_seconds:g} was over in warm-up, after {chains.done} of "
-        f"{chains.n_warmup} iterations, before a tree could be drawn: {how}"
+        f"max_seconds={max_seconds:g} ended during warm-up, after {chains.done} of "
+        f"{chains.n_warmup} iterations, before the first draw: {how}"
     )
 
 

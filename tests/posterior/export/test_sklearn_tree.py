@@ -135,5 +135,5 @@ def test_float32_moves_no_training_row(rng):
 
 def test_values_that_float32_cannot_tell_apart_are_reported():
     values = np.array([1.0, 1.0 + 1e-12, 2.0])
-    with pytest.warns(UserWarning, match="float32, in which 1 of the training rows"):
+    with pytest.warns(UserWarning, match="float32, which cannot distinguish 1 of the training"):
         narrow(values, values[0]).to_sklearn()

@@ -98,13 +98,13 @@ def _check(posterior: Posterior, hard: bool) -> None:
     draws = posterior.draws
     if draws.split_weights.shape[1]:
         raise ValueError(
-            "splits of hmc-dfi weigh all features, and ONNX trees look at one: "
+            "splits of hmc-dfi weigh all features, but those of ONNX trees are on a single one: "
             "use a method with splits on one feature"
         )
     if np.any(draws.h > 0) and not hard:
         raise ValueError(
             "these trees have soft splits, which ONNX trees do not have: pass hard=True to send "
-            "every row to the likelier side of each split"
+            "every row to the more probable side of each split"
         )
 
 

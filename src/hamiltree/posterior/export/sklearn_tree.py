@@ -28,28 +28,28 @@ def sklearn_tree(tree: Tree, *, hard: bool) -> DecisionTreeClassifier | Decision
     """See ``Tree.to_sklearn``."""
     if tree.weights.shape[1]:
         raise ValueError(
-            "splits of hmc-dfi weigh all features, and scikit-learn's look at one: "
+            "splits of hmc-dfi weigh all features, but scikit-learn's are on a single one: "
             "use to_dict(), or a method with splits on one feature"
         )
     if tree.soft and not hard:
         raise ValueError(
             "this tree has soft splits, which scikit-learn does not have: pass hard=True to send "
-            "every row to the likelier side of each split"
+            "every row to the more probable side of each split"
         )
     if tree.kinds is not None and any(tree.kinds[f] != 0 for f in tree.feature):
         raise ValueError(
-            "scikit-learn's trees have no splits on categories and on missing cells, which this "
-            "tree has: to_dict and to_text have all of it"
+            "scikit-learn's trees have no splits on categories or missing cells, but this tree "
+            "has some: use to_dict() or to_text()"
         )
     if tree.preprocessing.indicator is not None:
         raise ValueError(
-            "scikit-learn's trees take the columns of X, and this tree splits on levels of "
-            "categories, as columns of 0 and 1: to_dict and to_text have all of it"
+            "scikit-learn's trees take the columns of X, but this tree splits on levels of "
+            "categories, encoded as columns of 0 and 1: use to_dict() or to_text()"
         )
     if tree.training is None:
         raise ValueError(
-            "the training data were left out of this posterior, and scikit-learn's tree needs "
-            "the numbers of rows at its nodes"
+            "the training data were left out of this posterior, but a scikit-learn tree needs the "
+            "numbers of rows at its nodes"
         )
     model = _stump(tree, tree.training)
     nodes, values, depth = _nodes(tree, tree.training, model.tree_.__getstate__()["nodes"].dtype)
@@ -121,8 +121,8 @@ def _separating(threshold: float, left: FloatArray, right: FloatArray) -> float:
     if low >= high:
         stray = int(min(np.sum(left >= high), np.sum(right <= low)))
         warnings.warn(
-            f"scikit-learn compares in float32, in which {stray} of the training rows cannot be "
-            f"told from others at the threshold {threshold!r}: they change sides",
+            f"scikit-learn compares in float32, which cannot distinguish {stray} of the training "
+            f"rows from others at the threshold {threshold!r}: they change sides",
             UserWarning,
             stacklevel=5,
         )

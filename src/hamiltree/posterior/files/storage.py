@@ -211,7 +211,8 @@ def _parse(file: Any, file_size: int) -> Contents:
     if stored > FORMAT:
         raise FileFormatError(
             f"it has format {stored} and was written by hamiltree "
-            f"{getattr(file, 'hamiltree_version', '?')}; this version reads up to {FORMAT}: upgrade"
+            f"{getattr(file, 'hamiltree_version', '?')}; this version reads up to format "
+            f"{FORMAT}: upgrade"
         )
 
     def get(variables: Any, name: str, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -109,10 +109,10 @@ function leavesChart(container, data) {
   }, "leaves");
 }
 
-/** Log posterior, draw by draw, a line a chain, over each other. */
+/** Log posterior, draw by draw, one line per chain, over each other. */
 function traceChart(container, data) {
   const { chains, low, high, nDraws } = data.trace;
-  chart(container, 180, "trace of the log posterior, a line a chain", (svg, width) => {
+  chart(container, 180, "trace of the log posterior, one line per chain", (svg, width) => {
     const y = (value) => 150 - (138 * (value - low)) / (high - low || 1);
     chains.forEach((values, chain) => {
       const points = values.map((value, i) =>
