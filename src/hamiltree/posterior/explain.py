@@ -69,7 +69,7 @@ def explain(
         span=4 * scale.y_sd,
         spans=dict(zip(scale.used_names, scale.span.tolist(), strict=True)),
         svg=tree_svg(chosen, marked=nodes),
-        **({} if tree is None else {"tree": "the given tree"}),
+        tree="the tree of highest posterior" if tree is None else "the given tree",
     )
 
 

@@ -99,7 +99,7 @@ class Explanation:
     """The same of each feature."""
     svg: str
     """The tree, with the row's way marked."""
-    tree: str = "the tree of highest posterior"
+    tree: str
     """Which tree that is, in words."""
 
     def to_dict(self) -> dict[str, Any]:
