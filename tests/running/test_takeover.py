@@ -87,14 +87,17 @@ def test_a_run_that_goes_on_is_judged_once_more(rng):
     assert "over the first 1000 draws" in decided.reason
 
 
-def test_chains_that_mix_are_not_judged_a_third_time(rng):
+def test_chains_that_mix_are_judged_at_each_look_and_then_no_more(rng):
     _, decided = judged(rng.normal(size=(4, 250)))
-    draws = replace(
-        fake_draws(0, n_chains=4, n_draws=1_000),
-        log_likelihood=rng.normal(size=(4, 1_000)),
-        n_leaves=np.full((4, 1_000), 2),
-    )
-    assert (decided.decide(draws), decided.is_open) == (1, False)
+    for n, _ in takeover.LOOKS[1:]:
+        assert (decided.is_open, decided.n_judged) == (True, n)
+        draws = replace(
+            fake_draws(0, n_chains=4, n_draws=n),
+            log_likelihood=rng.normal(size=(4, n)),
+            n_leaves=np.full((4, n), 2),
+        )
+        assert decided.decide(draws) == 1
+    assert not decided.is_open
 
 
 def test_levels_that_do_not_mix_are_modes(rng):
@@ -113,8 +116,8 @@ def test_sizes_that_do_not_mix_are_modes(rng):
 
 def test_wider_log_likelihoods_need_more_replicas(rng):
     """Normal with sd s: the barrier per unit of log power is s / sqrt(pi)."""
-    found = [takeover.replicas_for(s * rng.normal(size=(4, 4_000))) for s in (0.1, 2.0, 4.0, 1e3)]
-    wanted = [1 + np.ceil(s / np.sqrt(np.pi) * np.log(4.0) / 0.5) for s in (2.0, 4.0)]
+    found = [takeover.replicas_for(s * rng.normal(size=(4, 4_000))) for s in (0.1, 1.0, 2.0, 1e3)]
+    wanted = [1 + np.ceil(s / np.sqrt(np.pi) * np.log(10.0) / 0.5) for s in (1.0, 2.0)]
     assert found == [takeover.FEWEST, *wanted, takeover.MOST]
 
 

@@ -3,9 +3,9 @@
 Chains start without replicas, which cost several times as much. Once each has made a few draws,
 these are judged: levels of the log-likelihood, or numbers of leaves, that do not mix are modes, and
 then every chain becomes the start of one with replicas. All that was drawn before counts as
-warm-up. A run that goes on is judged once more, by more draws. The decision depends on the draws
+warm-up. A run that goes on is judged again, by more draws. The decision depends on the draws
 alone, and is made at fixed iterations: a run that was stopped and went on, or was made by other
-threads, decides the same.
+threads, decides the same; with ``max_seconds`` it depends on the time that is left, too.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from ..posterior.draws import Draws
 from ..samplers.ladder import GAP_WANTED
 from ..samplers.tempering import Tempered, TemperedChain, arrays_of
 
-LOOKS = ((250, 1.5), (1_000, 1.2))
+LOOKS = ((250, 1.5), (1_000, 1.2), (4_000, 1.1))
 """Draws of each chain by which it is decided, and the R-hat above which chains are taken to be in
 different modes, rather than slow; the more draws there are, the less slowness alone explains."""
 FEWEST_WARMUP = 100
 """Iterations of warm-up that replicas need to be placed."""
-HOT_END = 0.25
-"""Power that the replicas should reach; where they mix by themselves, the end is placed there."""
+HOT_END = 0.1
+"""Power that the replicas should reach: trees are small there, and replicas that hot cost little.
+Where their end is placed is decided by how they mix (``samplers.ladder``)."""
 FEWEST, MOST = 4, 16
 """Replicas."""
 COST = 0.6
