@@ -241,7 +241,7 @@ def test_any_table_gives_a_model_or_one_line_of_error(case):
         if result.exit_code:
             return
         decimal = ["--decimal", ","] if "," in options else []
-        predicted = invoke("predict", model, path, *decimal, "--n-jobs=1")
+        predicted = invoke("predict", model, path, *decimal, "--n-jobs=1", "--full-precision")
         assert predicted.exit_code == 0, predicted.output
         answer = pandas.read_csv(io.StringIO(predicted.stdout), dtype=str, keep_default_na=False)
         assert len(answer) == len(table["rows"])
