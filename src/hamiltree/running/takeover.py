@@ -35,8 +35,8 @@ FEWEST, MOST = 4, 16
 """Replicas."""
 COST = 0.6
 """Of an iteration of a replica, in those of a chain without: hot trees are small."""
-WARMUP_SHARE = 0.5
-"""Most of the time left that their warm-up may take; with fewer draws than that nothing is won."""
+WARMUP_SHARE = 1.0 / 3.0
+"""Most of the time left that their warm-up may take; it is shorter where it would take more."""
 
 
 class Takeover:
@@ -91,12 +91,16 @@ class Takeover:
         return replicas_for(draws.log_likelihood)
 
     def fits(self, replicas: int, seconds_per_iteration: float, seconds_left: float) -> bool:
-        """Whether there is time for so many replicas, by the seconds of an iteration so far."""
-        warmup = COST * replicas * self.n_warmup * seconds_per_iteration
-        if warmup <= WARMUP_SHARE * seconds_left:
-            return True
-        self.reason += ", but max_seconds leaves no time for them"
-        return False
+        """Whether there is time for so many replicas, by the seconds of an iteration so far.
+
+        Their warm-up becomes shorter where there is time for that alone.
+        """
+        most = WARMUP_SHARE * seconds_left / (COST * replicas * seconds_per_iteration)
+        if most < FEWEST_WARMUP:
+            self.reason += ", but max_seconds leaves no time for them"
+            return False
+        self.n_warmup = int(min(self.n_warmup, most))
+        return True
 
     def start(self, replicas: int, at: int, chains: Sequence[Any]) -> list[TemperedChain]:
         """Chains with replicas, all of which begin at the tree that the chain before had."""
@@ -105,9 +109,9 @@ class Takeover:
         self.configuration = replace(
             self.configuration, method=self.configuration.method.set_params(replicas=replicas)
         )
-        tempered = Tempered(
-            self._sampler, self.n_warmup, replicas, self.configuration.method.hottest_power
-        )
+        sampler = self._sampler.with_warmup(self.n_warmup)
+        hottest = self.configuration.method.hottest_power
+        tempered = Tempered(sampler, self.n_warmup, replicas, hottest)
         started = []
         for chain, seed in zip(chains, self._seeds, strict=True):
             new = tempered.start(np.random.Generator(np.random.PCG64(seed)))
