@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def on_numbers(tree: DecisionTreeClassifier):
-    """CART takes no texts: columns of 0 and 1 for them, and medians in the place of holes."""
+    """CART takes no text columns: they become columns of 0 and 1, and missing cells medians."""
     encoder = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
         (SimpleImputer(strategy="median"), make_column_selector(dtype_include="number")),
