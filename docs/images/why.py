@@ -88,7 +88,7 @@ def draw(predicted: dict[str, np.ndarray], happened: np.ndarray) -> None:
 
 
 def reliability(ax: Axes, p: np.ndarray, happened: np.ndarray, of_model: str) -> None:
-    """A dot per group of predictions, as large as the group, with a 90 % interval."""
+    """A dot per group of predictions, as large as the group, with a 90% interval."""
     ax.plot([0, 1], [0, 1], color=MUTED, lw=0.8, ls=(0, (4, 3)), zorder=1)
     group = np.clip(np.searchsorted(GROUPS, p, side="right") - 1, 0, len(GROUPS) - 2)
     for k in np.unique(group):

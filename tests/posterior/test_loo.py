@@ -87,7 +87,8 @@ def test_pareto_k_is_told_in_words():
     assert "Do not rely on the sum" in many.sentence
     assert str(one) == repr(one)
     assert "elpd  -50.0 (standard error 5.0), -0.500 per row" in str(one)
-    assert "1 unreliable rows" in one._repr_html_()
+    assert ">1 unreliable row<" in one._repr_html_()
+    assert ">7 unreliable rows<" in many._repr_html_()
 
 
 def test_what_is_compared_must_be_of_the_same_rows(seed):

@@ -73,7 +73,7 @@ def demo(
     out.print(f"  accuracy, one tree at a time  {model.single_tree_score(X_test, y_test):.1%}")
     out.print(
         f"  the first biopsy              malignant with probability {probability:.3f} "
-        f"(90 % interval {interval[0]:.3f} to {interval[1]:.3f}); it was {y_test[0]}"
+        f"(90% interval {interval[0]:.3f} to {interval[1]:.3f}); it was {y_test[0]}"
     )
 
     heading("Summary")

@@ -45,7 +45,7 @@ class Effect:
     mean: float
     """Over the sampled trees, in units of the prediction."""
     low: float
-    """End of the central 90 % of the trees."""
+    """End of the central 90% of the trees."""
     high: float
 
 
@@ -76,7 +76,7 @@ class Explanation:
     sd: float | None
     """Of a new observation; None for classification."""
     interval: tuple[float, float]
-    """90 %: credible, of the probability; or predictive, of a new observation."""
+    """90%: credible, of the probability; or predictive, of a new observation."""
     agreement: float
     """Share of the sampled trees that would predict this class on their own; or whose mean is
     within one sd of the prediction."""
@@ -140,12 +140,12 @@ class Explanation:
         agree = percent(self.agreement)
         if self.probability is not None:
             return (
-                f"Predicted: {self.prediction}, with probability {self.probability:.2f} (90 % "
+                f"Predicted: {self.prediction}, with probability {self.probability:.2f} (90% "
                 f"interval {low} to {high}); {agree} of the sampled trees agree."
             )
         assert self.sd is not None
         return (
-            f"Predicted: {self._number(self.prediction)}, sd {self._number(self.sd)} (90 % "
+            f"Predicted: {self._number(self.prediction)}, sd {self._number(self.sd)} (90% "
             f"interval of a new observation {low} to {high}); {agree} of the sampled trees have a "
             "mean within one sd of it."
         )
@@ -167,7 +167,7 @@ class Explanation:
         what = f"the probability of {self.prediction}" if self.probability is not None else "it"
         lines = [
             f"What moved {what}, starting from {self._number(self.baseline)} for all training rows "
-            "(Shapley values, 90 % of the trees):"
+            "(Shapley values, 90% of the trees):"
         ]
         least = NOTHING["share of the span"] * self.span
         if self.probability is not None:

@@ -80,7 +80,7 @@ class Loo:
 
     def _repr_html_(self) -> str:
         few = len(self.unreliable)
-        badge = "all rows reliable" if not few else f"{few} unreliable rows"
+        badge = f"{few} unreliable row{'s' * (few > 1)}" if few else "all rows reliable"
         return html_of_text(str(self), badge, good=not few)
 
 

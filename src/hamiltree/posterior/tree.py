@@ -117,8 +117,8 @@ class Tree:
     def certainty(self) -> FloatArray | None:
         """[splits]; posterior share of the trees that have a similar split anywhere in them.
 
-        Similar: on the same feature, with at most 5 % of the training rows between the thresholds;
-        for HMC-DFI, with at most 5 % of the rows on different sides. None without training data.
+        Similar: on the same feature, with at most 5% of the training rows between the thresholds;
+        for HMC-DFI, with at most 5% of the rows on different sides. None without training data.
         """
         return None if self.census is None else self.census.certainty(self)
 
@@ -129,7 +129,7 @@ class Tree:
 
     @property
     def intervals(self) -> FloatArray | None:
-        """90 % credible intervals of the leaf parameters given the tree; see ``leaf_intervals``."""
+        """90% credible intervals of the leaf parameters given the tree; see ``leaf_intervals``."""
         return self.leaf_intervals(COVERAGE)
 
     def leaf_intervals(self, coverage: float = COVERAGE) -> FloatArray | None:
