@@ -5,7 +5,7 @@ of them used to choose a default (``defaults.py`` has those). Random halves to l
 judged on. Only columns of numbers, or of texts with two values, and complete rows, so that all
 models see the same. Every model has its own defaults.
 
-Regression: share of test rows inside the 90 % interval, its interval score, and CRPS (twice the
+Regression: share of test rows inside the 90% interval, its interval score, and CRPS (twice the
 mean pinball loss of 19 quantiles), both in sds of y. Classification: log score, Brier's score and
 calibration error, with probabilities of at least one in twice the training rows for every model: a
 forest that says 0 would else score minus infinity.
@@ -210,7 +210,7 @@ def coverage_claims(results: Results) -> list[Claim]:
     low, high = COVERAGE
     return [
         (
-            "coverage of 90 % intervals, mean of ten data sets",
+            "coverage of 90% intervals, mean of ten data sets",
             f"{mean:.3f}",
             f"{low} to {high}",
             low <= mean <= high,

@@ -15,7 +15,7 @@ from .markdown import Claim, Report, table
 
 N_DATA_SETS, N_ROWS, NOISE, TRUE_LEAVES = 20, 800, 0.2, 5
 MIN_RIGHT_SIZE, MIN_COVERED = 18, 14
-"""A 90 % interval misses 0.2 in more than 6 of 20 with a probability of 0.002."""
+"""A 90% interval misses 0.2 in more than 6 of 20 with a probability of 0.002."""
 MODEL = {"h": 0.0, "alpha_split": 0.45, "beta_split": 2.5, "standardize": False}
 """The authors' prior for CGM."""
 LENGTHS = {"n_chains": 4, "n_jobs": 2, "n_draws": 1000, "target_rhat": 1.01, "max_draws": 10_000}
@@ -48,7 +48,7 @@ def run(console: Console) -> list[Claim]:
                 f"{posterior.info.seconds:.1f}",
             )
         )
-    headings = ("seed", f"on {TRUE_LEAVES} leaves", "mean leaves", "sigma, 90 %", f"covers {NOISE}")
+    headings = ("seed", f"on {TRUE_LEAVES} leaves", "mean leaves", "sigma, 90%", f"covers {NOISE}")
     report.add(table((*headings, "ended by", "draws per chain", "s"), rows))
     claims: list[Claim] = [
         (
@@ -58,7 +58,7 @@ def run(console: Console) -> list[Claim]:
             sized >= MIN_RIGHT_SIZE,
         ),
         (
-            f"data sets whose 90 % interval of sigma covers {NOISE}",
+            f"data sets whose 90% interval of sigma covers {NOISE}",
             f"{covered} of {N_DATA_SETS}",
             f">= {MIN_COVERED}",
             covered >= MIN_COVERED,

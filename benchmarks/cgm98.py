@@ -87,7 +87,7 @@ def run(console: Console) -> list[Claim]:
             )
         )
     headings = ("variance", "share of the most probable tree", "chains", "its leaves")
-    more = (f"share of {LEAVES} leaves", "s sampling", "s of processor", "s in all")
+    more = (f"share of {LEAVES} leaves", "sampling, s", "processor time, s", "in all, s")
     report.add(table((*headings, *more), rows))
     report.save(claims)
     return claims

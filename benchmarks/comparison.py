@@ -78,7 +78,7 @@ TABLES: dict[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
 
 
 def encoded(X: pd.DataFrame, X_test: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers without holes, by what the training half knows."""
+    """Columns of complete numbers, encoded and imputed from the training half."""
     texts = make_column_selector(dtype_exclude="number")
     numbers = make_column_selector(dtype_include="number")
     encoder = make_column_transformer(

@@ -3,7 +3,7 @@
 Each choice is the base with one thing changed. 14 data sets, chosen before anything was measured;
 random halves to learn from and to be scored on, or data drawn anew. A choice is judged by its log
 score per test row less that of the base, split by split. Beside it: the share of test rows inside
-the 90 % interval (regression), and the calibration error (classification).
+the 90% interval (regression), and the calibration error (classification).
 
 ``HAMILTREE_BENCH_SPLITS`` says how many splits (5), ``HAMILTREE_BENCH_CHOICES`` which choices, and
 ``HAMILTREE_BENCH_KIND=regression`` or ``classification`` that only such data are used.

@@ -1,4 +1,4 @@
-"""Do 90 % intervals cover where noise is low? Simulated regressions, by the prior of the noise.
+"""Do 90% intervals cover where noise is low? Simulated regressions, by the prior of the noise.
 
 y is a tree of three leaves on the first two of five features, plus normal noise of a known sd; the
 leaves' means are standard normal, so that the noise is in units of the signal. Each replicate draws

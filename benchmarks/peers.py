@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 LEVELS = np.linspace(0.05, 0.95, 19)
-"""Of the quantiles; the first and the last are the ends of a 90 % interval."""
+"""Of the quantiles; the first and the last are the ends of a 90% interval."""
 PRUNING = {"ccp_alpha": [0.0, *np.geomspace(1e-4, 0.1, 10)]}
 BART_RUN = {"num_gfr": 10, "num_burnin": 0, "num_mcmc": 500}
 

@@ -75,7 +75,7 @@ def run(console: Console) -> list[tuple[str, str, str, bool | None]]:
     for heading in (
         "fit",
         "first ever, s",
-        "of processor",
+        "processor time, s",
         "after those above, s",
         f"later, s ({WARM_RUNS} runs)",
     ):

@@ -1,4 +1,4 @@
-"""Tables with texts and holes as they are, beside the same sampler after imputing and encoding.
+"""Tables with text columns and missing cells as they are, beside the sampler after imputation.
 
 Ten tables from packages that have missing cells, categories or both, and five complete ones that
 lose a fifth of their cells at random. They were named before anything was measured, and no default
@@ -101,7 +101,7 @@ def _frame(package: str, item: str) -> pd.DataFrame:
 SOURCES = {
     "penguins": Source("palmerpenguins", "penguins", "species"),
     "Titanic": Source("carData", "TitanicSurvival", "survived"),
-    "Pima with holes": Source("MASS", "Pima.tr2", "type"),
+    "Pima, missing cells": Source("MASS", "Pima.tr2", "type"),
     "students": Source("MASS", "survey", "Sex"),
     "Chile's plebiscite": Source("carData", "Chile", "vote"),
     "air quality": Source("datasets", "airquality", "Ozone", regression=True),

@@ -34,6 +34,7 @@ def configure_kernels(app: Any) -> None:
     profile.mkdir()
     (profile / "ipython_kernel_config.py").write_text(PROFILE, "utf-8")
     os.environ["IPYTHONDIR"] = app.notebook_profile.name
+    os.environ.pop("MPLBACKEND", None)  # with Agg, say, notebooks would have no pictures
 
 
 def notebook_of(app: Any, page: str) -> Path:

@@ -161,7 +161,7 @@ def draw_mixing() -> None:
             ax.plot(leaves + 0.08 * (chain - 1.5), color=colour(chain), lw=1)
         rhat = model.posterior_.diagnose().rhat["n_leaves"]
         ax.set_title(f'moves="{moves}": R-hat of the leaves {rhat:.3f}', loc="left")
-        ax.set(xlabel="draw after 500 of warm-up")
+        ax.set(xlabel="draw, after 500 iterations of warm-up")
         clean(ax)
     axes[0].set_ylabel("number of leaves")
     save("mixing")
@@ -201,12 +201,12 @@ def draw_scan() -> None:
     rows.set_title("rows of the node", loc="left")
     scores.stairs(score, edges, baseline=None, color=INK)
     scores.set(ylabel="log score", ylim=(-42, 4))  # weights are cut off at exp(-40)
-    scores.set_title("score of a cut here, as two leaves", loc="left")
+    scores.set_title("score of a cut that makes two leaves", loc="left")
     proposed.stairs(density, edges, color=colour(1), fill=True)
     proposed.set(
         ylabel="density", xlabel="threshold on petal length, scaled to [0, 1]", xlim=(0, 1)
     )
-    proposed.set_title("what is proposed: 95 % by score, 5 % anywhere", loc="left")
+    proposed.set_title("proposal density: 95% by score, 5% by the prior", loc="left")
     for ax in (rows, scores, proposed):
         clean(ax)
     save("scan")

@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def on_numbers(tree: DecisionTreeClassifier):
-    """CART takes no texts: columns of 0 and 1 for them, and medians in the place of holes."""
+    """CART takes no text columns: they become columns of 0 and 1, and missing cells medians."""
     encoder = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
         (SimpleImputer(strategy="median"), make_column_selector(dtype_include="number")),
@@ -88,7 +88,7 @@ def draw(predicted: dict[str, np.ndarray], happened: np.ndarray) -> None:
 
 
 def reliability(ax: Axes, p: np.ndarray, happened: np.ndarray, of_model: str) -> None:
-    """A dot per group of predictions, as large as the group, with a 90 % interval."""
+    """A dot per group of predictions, as large as the group, with a 90% interval."""
     ax.plot([0, 1], [0, 1], color=MUTED, lw=0.8, ls=(0, (4, 3)), zorder=1)
     group = np.clip(np.searchsorted(GROUPS, p, side="right") - 1, 0, len(GROUPS) - 2)
     for k in np.unique(group):

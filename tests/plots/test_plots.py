@@ -68,7 +68,7 @@ def test_each_draws_into_the_given_axes_or_its_own(name, post):
     own.figure.canvas.draw()
 
 
-@pytest.mark.parametrize("quantity", ["log_posterior", "n_leaves", "depth"])
+@pytest.mark.parametrize("quantity", ["log_posterior", "log_likelihood", "n_leaves", "depth"])
 def test_trace_and_rank(quantity, post):
     ax = plots.plot_trace(post, quantity)
     np.testing.assert_array_equal(ax.lines[1].get_ydata(), getattr(post, quantity)[1])
@@ -102,7 +102,7 @@ def test_a_trace_of_long_chains_has_evenly_spaced_draws(post, monkeypatch):
 
 
 def test_what_trace_and_rank_cannot_show(post):
-    with pytest.raises(ValueError, match="log_posterior, n_leaves, depth"):
+    with pytest.raises(ValueError, match="log_posterior, log_likelihood, n_leaves, depth"):
         plots.plot_trace(post, "sigma")
     with pytest.raises(ValueError, match="n_chains=4"):
         plots.plot_rank(fake_posterior(0, n_chains=1))

@@ -16,6 +16,7 @@ from hamiltree.utils.arrays import evenly
 
 from ..support.browser import Watched, browser
 from ..support.fake_draws import fake_posterior, fake_rows
+from ..support.fake_special import NAMES, fake_special_posterior
 
 
 @pytest.fixture
@@ -54,6 +55,19 @@ def test_trees_and_shapes_are_drawn(post):
     large = fake_posterior(0, n_leaves=np.full((2, 5), 40)).best_tree()
     assert "<svg" not in large._repr_html_()
     assert large.to_text() in texts(large._repr_html_())
+
+
+def test_the_feature_of_a_split_has_a_line_of_its_own(seed):
+    """Also of splits on categories and on missing cells."""
+    kinds = set()
+    for number in range(10):
+        tree = fake_special_posterior(seed + number).tree(0, 0)
+        first = re.findall(r'font-weight="600">([^<]+)<', tree._repr_html_())
+        for node, name in zip(tree.size, first, strict=True):
+            if node > 1:
+                assert name in NAMES
+                kinds.add(name)
+    assert kinds == set(NAMES)
 
 
 def test_a_posterior_shows_its_badge_summary_and_tree(post):
@@ -165,7 +179,7 @@ def test_the_error_of_another_seed_is_that_of_independent_runs(rng):
 
     A run's squared error has a chi-square law with 3 degrees of freedom over 3 and 6 rows; the
     mean of 400 x 6 of these is within 5 of its standard errors of the truth (rate below 1e-6), and
-    2 % are for the sd in the denominator, which varies from run to run.
+    2% are for the sd in the denominator, which varies from run to run.
     """
     post = fake_posterior(0, n_chains=4, n_draws=50, n_classes=0)
     squares, pooled, sds = [], [], []

@@ -77,7 +77,7 @@ def with_splits(per_chain):
     [
         ((50, 60, 40, 50), 4, 4),
         ((100, 0, 100, 100), 3, 1),
-        ((97, 3, 100, 100), 3, 2),  # of 75 % on average: 3 % is more than ten times rarer
+        ((97, 3, 100, 100), 3, 2),  # of 75% on average: 3% is more than ten times rarer
         ((97, 8, 100, 100), 4, 2),
         ((4, 2, 3, 3), 4, 4),  # rare, but alike
         ((100, 100, 100, 100), 4, 0),

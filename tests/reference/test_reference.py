@@ -269,7 +269,7 @@ def test_the_bound_of_two_labels_is_that_of_a_t_test(level, rng):
 def test_false_alarm_rates_and_power(rng):
     """Each test at level .05 on right and wrong input; 200 repetitions.
 
-    The number of false alarms is below the 99.99 % quantile of Binomial(200, .05), with a rate
+    The number of false alarms is below the 99.99% quantile of Binomial(200, .05), with a rate
     of .07 allowed for the normal approximations.
     """
     alarms, misses = dict.fromkeys(("means", "tv", "ks", "geweke", "sbc"), 0), {}

@@ -103,6 +103,7 @@ def test_one_row_is_printed_by_itself(opened):
     for left_out in ("#trees", "#performance", "#features", "#row-0", ".actions button"):
         assert opened.locator(left_out).first.is_hidden(), left_out
     assert "Age at entry" in opened.locator(".print-only").first.inner_text()
+    assert opened.locator("#panels .panel:visible").count() == 1  # not the second row, unasked
     assert opened.pdf().startswith(b"%PDF")
     opened.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert opened.locator("#trees").is_visible()

@@ -55,7 +55,7 @@ def test_classification_figures_are_scikit_learns(n_classes, seed):
     low, high = stats.beta.ppf(
         [0.05, 0.95], (y == predicted).sum() + 0.5, (y != predicted).sum() + 0.5
     )
-    assert f"{100 * low:.0f} % to {100 * high:.0f} %" in found["facts"][0]["note"]
+    assert f"{100 * low:.0f}% to {100 * high:.0f}%" in found["facts"][0]["note"]
     assert found["facts"][1]["value"] == f"{found['logScore']:.3f}"
 
 

@@ -159,7 +159,7 @@ def test_share_of_trees(seed):
 def test_the_sentence_says_sizes_and_features(seed):
     posterior = fake_posterior(seed, n_leaves=np.array([[3, 3, 3, 4, 5], [3, 3, 4, 3, 3]]))
     sentence = summary_sentence(posterior)
-    assert sentence.startswith("The sampled trees have 3 to 5 leaves, most often 3 (70 %); they ")
+    assert sentence.startswith("The sampled trees have 3 to 5 leaves, most often 3 (70%); they ")
     best = int(share_of_trees(posterior).argmax())
     assert f"mostly on {posterior.preprocessing.used_names[best]} (" in sentence
     assert sentence.endswith(posterior.diagnose().sentence)
@@ -174,15 +174,15 @@ def test_the_sentence_knows_certain_sizes_weighted_sums_and_roots(seed):
     assert oblique == "All sampled trees have 4 leaves; every split weighs all columns together."
     nearly = np.where(np.arange(40) == 0, 5, 4).reshape(2, 20)
     mostly = finding(fake_posterior(seed, n_draws=20, n_leaves=nearly))
-    assert mostly.startswith("Most sampled trees (98 %) have 4 leaves; they split mostly on ")
+    assert mostly.startswith("Most sampled trees (98%) have 4 leaves; they split mostly on ")
     roots = finding(fake_posterior(seed, max_leaves=1))
     assert roots == "All sampled trees have 1 leaf: no column improves the fit enough for a split."
 
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0.0, "0 %"), (1e-4, "under 1 %"), (0.334, "33 %"), (0.9999, "over 99 %"), (1.0, "100 %"),
-     (1 - 1e-12, "100 %")],
+    [(0.0, "0%"), (1e-4, "under 1%"), (0.334, "33%"), (0.9999, "over 99%"), (1.0, "100%"),
+     (1 - 1e-12, "100%")],
 )  # fmt: skip
 def test_rounding_makes_nothing_certain(share, text):
     assert percent(share) == text

@@ -140,7 +140,7 @@ def test_error_covers(rng, rho):
         log_likes = gaussian_ladder(rng, powers, 2, 1_000, rho)
         value, error = evidence_of_ladder(np.tile(powers, (2, 1)), log_likes)
         z.append((value - truth_at(1.0)) / error)
-    # variance of a variance of 200 is 2 / 199; errors are themselves estimates, some 5 % off
+    # variance of a variance of 200 is 2 / 199; errors are themselves estimates, some 5% off
     assert abs(np.mean(z)) < 5 / math.sqrt(200)
     assert 1 - 5 * math.sqrt(2 / 199) < np.var(z, ddof=1) < 1.15 + 5 * math.sqrt(2 / 199)
 

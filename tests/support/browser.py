@@ -78,10 +78,10 @@ class Watched:
 def in_percent(p: float) -> str:
     """A probability as the page writes it: a decimal near the ends, and never 0 or 100."""
     if 0.9995 < p < 1:
-        return "over 99.9\u00a0%"
+        return "over 99.9%"
     if 0 < p < 0.0005:
-        return "under 0.1\u00a0%"
-    return f"{100 * p:.{int(p < 0.0995 or p > 0.9005)}f}\u00a0%"
+        return "under 0.1%"
+    return f"{100 * p:.{int(p < 0.0995 or p > 0.9005)}f}%"
 
 
 def accessibility(page: Any) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ def demo(
         "(Breast Cancer Wisconsin, Original).\n"
     )
     model = BayesianTreeClassifier(
-        h=0.05, target_rhat=1.02, max_draws=10_000, random_state=seed, n_jobs=-1
+        h=0.05, target_rhat=1.01, max_draws=20_000, random_state=seed, n_jobs=-1
     )
     with warnings_as_notes(ConvergenceWarning):  # the sentence below says it
         model.fit(X, y)
@@ -73,7 +73,7 @@ def demo(
     out.print(f"  accuracy, one tree at a time  {model.single_tree_score(X_test, y_test):.1%}")
     out.print(
         f"  the first biopsy              malignant with probability {probability:.3f} "
-        f"(90 % interval {interval[0]:.3f} to {interval[1]:.3f}); it was {y_test[0]}"
+        f"(90% interval {interval[0]:.3f} to {interval[1]:.3f}); it was {y_test[0]}"
     )
 
     heading("Summary")

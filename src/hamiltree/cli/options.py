@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import Field
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -44,6 +46,7 @@ METAVARS = {
 RUN = "The run and the prior, for every method"
 SEVERAL = "Several methods"
 HMC = ("hmc-df", "hmc-dfi")
+QUOTES = "'\""
 
 
 def estimator_fields() -> dict[str, Field[Any]]:
@@ -109,7 +112,7 @@ def _option(f: Field[Any], panel: str = RUN, text: str = "") -> Any:
         panel, text = "Options", f.metadata["brief"]
     return typer.Option(
         flag(f.name),
-        help=text or f.metadata["text"],
+        help=as_options(text or f.metadata["text"]),
         metavar=METAVARS.get(kind := f.metadata["limits"].kind, kind.upper()),
         rich_help_panel=panel,
         show_default=False,
@@ -118,6 +121,26 @@ def _option(f: Field[Any], panel: str = RUN, text: str = "") -> Any:
 
 def flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    """Every parameter of the estimators and methods, the longest names first."""
+    return tuple(sorted({*estimator_fields(), *method_fields()}, key=len, reverse=True))
+
+
+def as_options(text: str) -> str:
+    """A text about parameters, such as an error, in options of the command line."""
+    known = "|".join(_names())
+    text = re.sub(rf"\bLeave ({known}) at None", lambda m: f"Leave out {flag(m[1])}", text)
+    text = text.replace("Leave it at None", "Leave it out")
+    value = r"=('[^']*'|\"[^\"]*\"|-?[\w.]*\w)"
+    text = re.sub(
+        rf"(?<![-\w])({known}){value}", lambda m: f"{flag(m[1])} {m[2].strip(QUOTES)}", text
+    )
+    # On its own only a word with an underscore must be a parameter: not "h", not "method".
+    long = "|".join(name for name in _names() if "_" in name)
+    return re.sub(rf"(?<![-\w'\"])({long})\b", lambda m: flag(m[1]), text)
 
 
 def parameters_of(task: str, options: dict[str, str | None]) -> dict[str, Any]:

@@ -50,7 +50,8 @@ def plot(
         ),
     ] = None,
     quantity: Annotated[
-        str | None, typer.Option(help="For trace and rank: log_posterior, n_leaves or depth.")
+        str | None,
+        typer.Option(help="For trace and rank: log_posterior, log_likelihood, n_leaves or depth."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Class whose probability is shown.")] = None,
     data: Annotated[

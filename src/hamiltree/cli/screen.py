@@ -26,6 +26,7 @@ from typer.core import TyperGroup
 from ..inputs.tables import TableError
 from ..posterior import Posterior
 from ..utils.json_text import json_text
+from .options import as_options, flag
 
 TRACEBACK = "HAMILTREE_TRACEBACK"
 """Environment variable; where it is set, an error shows where it was raised."""
@@ -33,7 +34,6 @@ PARAMETER = re.compile(
     r"\b(n_chains|n_warmup|n_draws|max_draws|max_seconds|target_rhat)=(\d+(?:\.\d+)?)"
 )
 """What the diagnosis advises."""
-QUOTES = "'\""
 CHECK_FAILED = 3
 CANNOT_JUDGE = 4
 STOPPED = 130
@@ -101,28 +101,7 @@ def _words(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}"
     text = str(error) or type(error).__name__
     # Errors of tables name columns and options, which must stay as they are.
-    return text if isinstance(error, TableError) else _parameters_as_options(text)
-
-
-def _parameters_as_options(text: str) -> str:
-    """An error of the estimators or methods, in options of the command line."""
-    from .options import estimator_fields, method_fields
-
-    names = sorted({*estimator_fields(), *method_fields()}, key=len, reverse=True)
-    known = "|".join(names)
-    text = re.sub(rf"\bLeave ({known}) at None", lambda m: f"Leave out {_option(m[1])}", text)
-    text = text.replace("Leave it at None", "Leave it out")
-    value = r"=('[^']*'|\"[^\"]*\"|-?[\w.]*\w)"
-    text = re.sub(
-        rf"(?<![-\w])({known}){value}", lambda m: f"{_option(m[1])} {m[2].strip(QUOTES)}", text
-    )
-    # On its own only a word with an underscore must be a parameter: not "h", not "method".
-    long = "|".join(name for name in names if "_" in name)
-    return re.sub(rf"(?<![-\w'\"])({long})\b", lambda m: _option(m[1]), text)
-
-
-def _option(parameter: str) -> str:
-    return f"--{parameter.replace('_', '-')}"
+    return text if isinstance(error, TableError) else as_options(text)
 
 
 def examples(*lines: str) -> str:
@@ -132,7 +111,7 @@ def examples(*lines: str) -> str:
 
 def in_options(text: str) -> str:
     """Advice that names parameters of Python, as options of the command line."""
-    return PARAMETER.sub(lambda found: f"{_option(found[1])} {found[2]}", text)
+    return PARAMETER.sub(lambda found: f"{flag(found[1])} {found[2]}", text)
 
 
 def heading(text: str) -> None:

@@ -64,8 +64,8 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
     class_weight: Mapping[Any, float] | str | None = parameter(
         None,
         class_weights(),
-        'Weights of the classes, which multiply those of the rows: a dict by label, or "balanced", '
-        "which gives all classes the same total weight.",
+        'Weights of the classes by label, which multiply those of the rows; or "balanced", which '
+        "gives all classes the same total weight.",
     )
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

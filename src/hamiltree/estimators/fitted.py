@@ -67,7 +67,7 @@ class Fitted:
         title: str | None = None,
         names: Any = None,
     ) -> Path:
-        """Write an HTML report: trees, predictions of typed rows, convergence.
+        """Write an HTML report: trees, predictions for rows that the reader enters, convergence.
 
         Parameters
         ----------

@@ -59,8 +59,8 @@ class EstimatorParameters(BaseEstimator):
     alpha_split: float | None = parameter(
         None,
         real(0),
-        "Prior: a node at depth d splits with probability alpha_split (1 + d)^-beta_split. By "
-        "default that of the method.",
+        "Prior: a node at depth d splits with probability a (1 + d)^-b, where a is alpha_split and "
+        "b is beta_split. The default depends on the method.",
     )
     beta_split: float | None = parameter(
         None,
@@ -122,7 +122,7 @@ class EstimatorParameters(BaseEstimator):
     checkpoint_seconds: float = parameter(
         60.0,
         real(0, low_allowed=True),
-        "Seconds between two checkpoints; more if writing would take over 1 % of the time.",
+        "Seconds between two checkpoints; more if writing would take over 1% of the time.",
     )
     categorical_features: Any = parameter(  # noqa: RUF009
         "from_dtype",

@@ -44,7 +44,7 @@ FURTHER_METRICS = (
     Metric("log_score", "log score", 3, +1),
     Metric("brier", "Brier score", 3, -1),
     Metric("calibration_error", "calibration error", 3, -1),
-    Metric("coverage_90", "coverage of 90 % intervals", 3, 0),
+    Metric("coverage_90", "coverage of 90% intervals", 3, 0),
     Metric("rhat_log_posterior", "R-hat, log posterior", 3, -1),
     Metric("rhat_leaves", "R-hat, leaves", 3, -1),
     Metric("rhat_worst_prediction", "R-hat, worst prediction", 3, -1),

@@ -1,4 +1,4 @@
-"""What is given 30 % should happen 30 % of the time."""
+"""What is given 30% should happen 30% of the time."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def plot_calibration(
     """Calibration: predictions against observations, on held-out rows.
 
     Classification: rows in ten groups of equal size by their predicted probability of a class;
-    the observed share with its 90 % interval (Jeffreys'). Of two classes the second is shown, of
+    the observed share with its 90% interval (Jeffreys'). Of two classes the second is shown, of
     more classes all, unless ``label`` names one. Regression: the share of targets inside central
     predictive intervals of each coverage; a calibrated model lies in the grey band with
-    probability 90 % at each coverage.
+    probability 90% at each coverage.
 
     Examples
     --------

@@ -33,7 +33,7 @@ def plot_ppc(
     """Predictive check: targets simulated from the model, together with the observed targets.
 
     Regression: density of the observed targets (dark) and of ``n_samples`` replicated sets of them
-    (light). Classification: share of each class, observed (bar) and in 90 % of the replicated sets
+    (light). Classification: share of each class, observed (bar) and in 90% of the replicated sets
     (line, with a dot at their median). Each set comes from a single tree.
 
     Parameters
@@ -118,7 +118,7 @@ def _shares(
         places, [(observed == label).mean() for label in classes], width=0.6, zorder=1,
         color=[towards_white(colour(int(k)), 0.45) for k in places], label="observed",
     )  # fmt: skip
-    ax.vlines(places, low, high, color=INK, lw=2, zorder=2, label="90 % of the replicated sets")
+    ax.vlines(places, low, high, color=INK, lw=2, zorder=2, label="90% of the replicated sets")
     ax.plot(places, middle, "o", color=INK, markersize=5, markeredgecolor="white", zorder=3)
     ax.legend(frameon=False, fontsize=8, labelcolor=INK)
     ax.set_xticks(places, [str(label) for label in classes])

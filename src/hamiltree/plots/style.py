@@ -16,7 +16,12 @@ MUTED = "#8a8a8a"
 FAINT = "#d9d9d9"
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6fb0", "#b3a300")
 """Told apart by people with any colour vision; repeated beyond eight."""
-QUANTITIES = {"log_posterior": "log posterior", "n_leaves": "number of leaves", "depth": "depth"}
+QUANTITIES = {
+    "log_posterior": "log posterior",
+    "log_likelihood": "log-likelihood",
+    "n_leaves": "number of leaves",
+    "depth": "depth",
+}
 """What ``plot_trace`` and ``plot_rank`` can show, and its name on an axis."""
 
 Colour = tuple[float, float, float]

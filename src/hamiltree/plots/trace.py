@@ -34,7 +34,7 @@ def plot_trace(
     posterior = posterior_of(posterior)
     values = recorded(posterior, quantity)
     ax = new_axes(ax, 7.0, 3.0)
-    whole = quantity != "log_posterior"
+    whole = quantity in ("n_leaves", "depth")
     draws = evenly(posterior.n_draws, MOST)
     for chain in range(posterior.n_chains):
         ax.plot(

@@ -53,7 +53,7 @@ def plot_tree(tree: Tree | Any, ax: Axes | None = None) -> Axes:
 
     The box of a split shows its certainty (see ``Tree.certainty``); its edge is thicker for more
     certain splits, and dashed if the certainty is below one half. A leaf shows the most probable
-    class or the mean, its 90 % credible interval and the number of training rows. A soft split
+    class or the mean, its 90% credible interval and the number of training rows. A soft split
     says what it does with rows near its threshold, as in ``Tree.to_text``.
 
     Examples

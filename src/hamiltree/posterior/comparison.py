@@ -41,18 +41,18 @@ class Comparison:
             (clear if worse else close).append(str(name))
         parts = []
         if clear:
-            parts.append(f"{best} predicts better than {', '.join(clear)}")
+            parts.append(f"{_quoted([best])} predicts better than {_quoted(clear)}")
         if close:
             parts.append(
-                f"{', '.join([str(best), *close])} cannot be told apart: their differences are "
-                f"below {CLEAR:g} or below two standard errors"
+                f"{_quoted([best, *close])} cannot be told apart: their differences are below "
+                f"{CLEAR:g} or below two standard errors"
             )
         text = "; ".join(parts) + "."
         unreliable = [name for name, own in self.loo.items() if len(own.unreliable)]
         if unreliable:
             text += (
-                f" Some rows are unreliable for {', '.join(unreliable)}: print their loo() to see "
-                "what to do."
+                f" Some rows have unreliable estimates for {_quoted(unreliable)}: print their "
+                "loo() to see which, and what to do."
             )
         return text
 
@@ -64,6 +64,12 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return html_of_text(str(self))
+
+
+def _quoted(names: Sequence[Any]) -> str:
+    """Names of models, which may be several words, in a sentence."""
+    *first, last = (f'"{name}"' for name in names)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def compare(models: Mapping[str, Any] | Sequence[Any]) -> Comparison:

@@ -42,7 +42,7 @@ def finding(posterior: Posterior) -> str:
     likely = int(shares.argmax())
     leaves = "leaf" if likely == 1 else "leaves"
     share = percent(shares[likely])
-    low, high = np.searchsorted(np.cumsum(shares), [0.05, 0.95])  # the central 90 %
+    low, high = np.searchsorted(np.cumsum(shares), [0.05, 0.95])  # the central 90%
     if shares[likely] >= CERTAIN:
         sizes = f"All sampled trees have {likely} {leaves}"
     elif low == high:
@@ -76,10 +76,10 @@ def share_of_trees(posterior: Posterior) -> FloatArray:
 def percent(share: float) -> str:
     """A percentage that rounding never makes certain."""
     if 0.995 < share < CERTAIN:
-        return "over 99 %"
+        return "over 99%"
     if 0 < share < 0.005:
-        return "under 1 %"
-    return f"{100 * share:.0f} %"
+        return "under 1%"
+    return f"{100 * share:.0f}%"
 
 
 def summary(posterior: Posterior) -> str:

@@ -46,7 +46,7 @@ class Diagnosis:
     worst: str
     """The quantity with the largest R-hat."""
     median_rhat: float
-    """Of the predictions, the median over the monitored rows; NaN without any."""
+    """Median R-hat of the predictions at the monitored rows; NaN without any."""
     median_ess: float
     stuck: tuple[int, ...]
     """Chains that never moved while they, or others, should have."""

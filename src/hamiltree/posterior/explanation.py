@@ -22,18 +22,18 @@ Cell = float | str | None
 
 @dataclass(frozen=True)
 class Step:
-    """A split on the row's way through the tree."""
+    """A split on the path of the row through the tree."""
 
     rule: str
-    """In words: ``age <= 63.97``, or a weighted sum."""
+    """The rule as text: ``age <= 63.97``, or a weighted sum."""
     value: Cell
-    """Of the row, on the left side of the rule: a number, a level, or None where it is missing."""
+    """Value of the row for this rule: a number, a level, or None if it is missing."""
     holds: bool
     """Whether the row goes to yes."""
     probability: float
-    """With which it does; below 1 near the threshold of a soft split."""
+    """Probability of that side; below 1 near the threshold of a soft split."""
     share: float | None
-    """Of the sampled trees that have such a split anywhere; None without training data."""
+    """Share of the sampled trees with such a split anywhere; None without training data."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +43,25 @@ class Effect:
     feature: str
     value: Cell
     mean: float
-    """Over the sampled trees, in units of the prediction."""
+    """Mean over the sampled trees, in units of the prediction."""
     low: float
-    """End of the central 90 % of the trees."""
+    """``low`` to ``high`` contains the central 90% of the trees."""
     high: float
 
 
 @dataclass(frozen=True)
 class Change:
-    """The smallest change of one feature alone that changes the prediction."""
+    """The smallest change of one feature that, by itself, changes the prediction."""
 
     feature: str
     value: Cell
-    """Of the row."""
+    """Value of the row."""
     becomes: Cell
+    """The value that would change the prediction."""
     share_of_range: float
-    """The change over the range of the feature in the training data; 1 for a category."""
+    """The change as a share of the range of the feature in the training data; 1 for a category."""
     prediction: Any
-    """What the row would be predicted as: a class, or a mean."""
+    """The new prediction: a class, or a mean."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,39 +69,39 @@ class Explanation:
     """A prediction explained; prints as text, ``to_dict`` has plain values."""
 
     row: dict[str, Cell]
-    """By feature, constant ones left out."""
+    """Values of the row by feature, without constant features."""
     prediction: Any
     """The class, or the mean in y's units."""
     probability: float | None
-    """Of the class; None for regression."""
+    """Probability of the predicted class; None for regression."""
     sd: float | None
-    """Of a new observation; None for classification."""
+    """Standard deviation of a new observation; None for classification."""
     interval: tuple[float, float]
-    """90 %: credible, of the probability; or predictive, of a new observation."""
+    """90% credible interval of the probability, or predictive interval of a new observation."""
     agreement: float
     """Share of the sampled trees that would predict this class on their own; or whose mean is
     within one sd of the prediction."""
     steps: tuple[Step, ...]
-    """The row's way through the tree to read."""
+    """The path of the row through the tree."""
     leaf: str
-    """Where it ends there, in words."""
+    """The leaf at its end, as text."""
     baseline: float
-    """Mean prediction of the training rows that effects start from: the probability of the same
-    class, or the mean."""
+    """Mean prediction of the training rows, from which the effects start: of the probability of
+    the same class, or of the mean."""
     effects: tuple[Effect, ...]
     """One per feature that the trees use, the largest first; with the baseline they add up to the
     prediction (of at most 1,000 draws)."""
     changes: tuple[Change, ...]
-    """One per feature that can change the prediction alone, within its range; the smallest first.
-    Regression: that moves the mean by one sd of a new observation."""
+    """One per feature that can change the prediction by itself, within its range; the smallest
+    first. In regression, a change moves the mean by one sd of a new observation."""
     span: float
-    """Of the scale of the prediction, for its digits."""
+    """Range of the prediction's scale, which determines its digits."""
     spans: dict[str, float]
-    """The same of each feature."""
+    """The same for each feature."""
     svg: str
-    """The tree, with the row's way marked."""
+    """Drawing of the tree with the path marked."""
     tree: str
-    """Which tree that is, in words."""
+    """Which tree it is, as text."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; without the drawing."""
@@ -140,12 +141,12 @@ class Explanation:
         agree = percent(self.agreement)
         if self.probability is not None:
             return (
-                f"Predicted: {self.prediction}, with probability {self.probability:.2f} (90 % "
+                f"Predicted: {self.prediction}, with probability {self.probability:.2f} (90% "
                 f"interval {low} to {high}); {agree} of the sampled trees agree."
             )
         assert self.sd is not None
         return (
-            f"Predicted: {self._number(self.prediction)}, sd {self._number(self.sd)} (90 % "
+            f"Predicted: {self._number(self.prediction)}, sd {self._number(self.sd)} (90% "
             f"interval of a new observation {low} to {high}); {agree} of the sampled trees have a "
             "mean within one sd of it."
         )
@@ -167,7 +168,7 @@ class Explanation:
         what = f"the probability of {self.prediction}" if self.probability is not None else "it"
         lines = [
             f"What moved {what}, starting from {self._number(self.baseline)} for all training rows "
-            "(Shapley values, 90 % of the trees):"
+            "(Shapley values, 90% of the trees):"
         ]
         least = NOTHING["share of the span"] * self.span
         if self.probability is not None:

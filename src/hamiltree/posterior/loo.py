@@ -55,16 +55,18 @@ class Loo:
         bad = self.unreliable
         if not len(bad):
             return f"All {self.n_rows} rows are reliable (Pareto k at most {self.good_k:.2f})."
-        few = f"{len(bad)} of {self.n_rows} rows {'is' if len(bad) == 1 else 'are'} unreliable"
+        one = len(bad) == 1
+        few = f"{len(bad)} of {self.n_rows} rows {'is' if one else 'are'} unreliable"
         named = ", ".join(str(row) for row in bad[:SHOWN]) + (", ..." if len(bad) > SHOWN else "")
-        what = "row" if len(bad) == 1 else "rows"
-        advice = "Look at these rows, and check them by k-fold cross-validation"
+        what, these, they = ("row", "this row", "it") if one else ("rows", "these rows", "they")
+        them = "it" if one else "them"
+        advice = f"Look at {these}, and check {them} by k-fold cross-validation"
         if len(bad) > 0.05 * self.n_rows:
             advice = "Do not rely on the sum: use k-fold cross-validation"
         return (
-            f"{few} (Pareto k above {self.good_k:.2f}: {what} {named}): the trees depend on them "
-            f"so strongly that the draws cannot show how they would be predicted if held out, and "
-            f"elpd may be too high. {advice} (sklearn.model_selection.cross_val_score)."
+            f"{few} (Pareto k above {self.good_k:.2f}: {what} {named}): the trees depend on {them} "
+            f"so strongly that the draws cannot show how {they} would be predicted if held out, "
+            f"and elpd may be too high. {advice} (sklearn.model_selection.cross_val_score)."
         )
 
     def __str__(self) -> str:
@@ -80,7 +82,7 @@ class Loo:
 
     def _repr_html_(self) -> str:
         few = len(self.unreliable)
-        badge = "all rows reliable" if not few else f"{few} unreliable rows"
+        badge = f"{few} unreliable row{'s' * (few > 1)}" if few else "all rows reliable"
         return html_of_text(str(self), badge, good=not few)
 
 

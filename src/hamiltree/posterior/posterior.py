@@ -95,22 +95,23 @@ class Posterior:
 
     @property
     def n_chains(self) -> int:
+        """Number of chains; for SMC, of islands."""
         return self.draws.n_chains
 
     @property
     def n_draws(self) -> int:
-        """Draws per chain."""
+        """Number of draws per chain."""
         return self.draws.n_draws
 
     @property
     def n_classes(self) -> int:
-        """0 for regression."""
+        """Number of classes; 0 for regression."""
         classes = self.preprocessing.classes
         return 0 if classes is None else len(classes)
 
     @property
     def weights(self) -> FloatArray:
-        """Sum to 1; uniform for Markov chains, unless they are ``stacked``."""
+        """Weights of the draws, which sum to 1; equal for chains unless they are ``stacked``."""
         return self.draws.weights_of_draws
 
     @property
@@ -120,20 +121,22 @@ class Posterior:
 
     @property
     def n_leaves(self) -> IntArray:
+        """Number of leaves of each tree."""
         return self.draws.n_leaves
 
     @property
     def depth(self) -> IntArray:
-        """Splits on the longest path; 0 for a root on its own."""
+        """Number of splits on the longest path of each tree; 0 for a single leaf."""
         return self.draws.depth
 
     @property
     def log_likelihood(self) -> FloatArray:
+        """Log-likelihood of the training rows, on the scale of the model."""
         return self.draws.log_likelihood
 
     @property
     def log_posterior(self) -> FloatArray:
-        """Unnormalised, on the constrained scale."""
+        """Unnormalised log posterior, of the constrained parameters."""
         return self.draws.log_posterior
 
     @property
@@ -154,7 +157,7 @@ class Posterior:
 
     @property
     def log_evidence(self) -> float | None:
-        """Of y in the model's units, for SMC or with ``hottest_power=0``; otherwise None."""
+        """Log evidence of y in the model's units, for SMC or ``hottest_power=0``; else None."""
         return self.info.log_evidence
 
     @property
@@ -164,18 +167,18 @@ class Posterior:
 
     @property
     def has_particles(self) -> bool:
-        """Whether draws are weighted particles, not those of Markov chains."""
+        """Whether the draws are weighted particles of SMC."""
         return "log_weight" in self.stats
 
     @property
     def log_evidence_of_chains(self) -> FloatArray | None:
-        """[chain]; each island's estimate; ``log_evidence`` is the log of their mean evidence."""
+        """Estimate of each island, [chain]; ``log_evidence`` is the log of their mean evidence."""
         weights = self.stats.get("log_weight")
         return None if weights is None else np.logaddexp.reduce(weights, axis=1)
 
     @property
     def stats(self) -> dict[str, NDArray[Any]]:
-        """What the sampler recorded at each draw, such as "divergent"."""
+        """Quantities that the sampler recorded at each draw, such as "divergent"."""
         return self.info.stats
 
     @property

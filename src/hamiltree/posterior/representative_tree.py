@@ -54,11 +54,11 @@ class Shape:
 class SplitCensus:
     """The splits of all draws, to count the trees that have one like a given split.
 
-    Splits on one feature are alike if at most 5 % of the training rows have values between their
+    Splits on one feature are alike if at most 5% of the training rows have values between their
     thresholds; thus thresholds within one gap of the data are the same split. Where the column has
     missing cells, they must go to the same side. Sets of levels of a category are alike if at most
-    5 % of the rows have levels that only one of the two sends right. Weighted splits
-    (HMC-DFI) are alike if they send at most 5 % of the rows to different sides, judged on 256
+    5% of the rows have levels that only one of the two sends right. Weighted splits
+    (HMC-DFI) are alike if they send at most 5% of the rows to different sides, judged on 256
     rows and 2,000 draws, both evenly spaced.
     """
 

@@ -24,7 +24,7 @@ ACROSS, DOWN = 134, 38
 LETTERS = 19
 """Per line of a box."""
 MOST_LINES = 4
-"""Of a rule."""
+"""Of either part of a rule."""
 MOST_LEAVES = 24
 """A larger tree is not drawn: nobody could read it."""
 
@@ -83,10 +83,7 @@ def _boxes(tree: Tree) -> list[_Box]:
             n_leaves += 1
             boxes.append(_Box(x, level, lines, fill, strength, ()))
             return number
-        text = rule_text(tree.preprocessing, node)
-        left, less, right = text.rpartition(" <= ")
-        lines = _wrapped(left if less else text)
-        lines += [f"\N{LESS-THAN OR EQUAL TO} {right}"] if less else []
+        lines = _rule(node["feature"], rule_text(tree.preprocessing, node))
         lines += [_cut(mark) for mark in softness(tree.preprocessing, node)]
         certainty = node["certainty"]
         if certainty is not None:
@@ -119,20 +116,29 @@ def _leaf(
     low, high = leaf["interval"][best]
     lines = [
         _cut(f"{leaf['classes'][best]} {percent(probabilities[best])}"),
-        f"({_short(low)} to {_short(high)} %)",
+        f"({_short(low)} to {_short(high)}%)",
         *rows,
     ]
     return PALETTE[best % len(PALETTE)], 0.12 + 0.4 * probabilities[best], lines
 
 
 def _short(share: float) -> str:
-    """Per cent, never rounded to certainty."""
-    text = percent(share).removesuffix(" %")
+    """Percent, never rounded to certainty."""
+    text = percent(share).removesuffix("%")
     return text.replace("over ", ">").replace("under ", "<")
 
 
+def _rule(feature: Any, text: str) -> list[str]:
+    """A rule: its feature first, then what is asked about it; a weighted sum has no feature."""
+    left, less, right = text.rpartition(" <= ")
+    asked = f"\N{LESS-THAN OR EQUAL TO} {right}" if less else ""
+    if not less and isinstance(feature, str) and text.startswith(f"{feature} "):
+        left, asked = feature, text[len(feature) + 1 :]
+    return [*_wrapped(left or text), *(_wrapped(asked) if asked else [])]
+
+
 def _wrapped(text: str) -> list[str]:
-    """A rule over a few lines, the last of them cut where more do not fit."""
+    """Part of a rule over a few lines, the last of them cut where more do not fit."""
     lines = textwrap.wrap(text, LETTERS)
     if len(lines) > MOST_LINES:
         lines[MOST_LINES - 1 :] = [_cut(" ".join(lines[MOST_LINES - 1 :]))]

@@ -76,16 +76,17 @@ class Tree:
 
     @property
     def n_leaves(self) -> int:
+        """Number of leaves."""
         return len(self.leaf)
 
     @property
     def depth(self) -> int:
-        """Splits on the longest path; 0 for a root on its own."""
+        """Number of splits on the longest path; 0 for a single leaf."""
         return int(self.node_depths.max())
 
     @property
     def node_depths(self) -> NDArray[np.int64]:
-        """[nodes] in preorder; 0 for the root."""
+        """Depth of each node, [nodes] in preorder; 0 for the root."""
         steps = np.zeros(len(self.size) + 1, dtype=np.int64)
         for i, size in enumerate(self.size):  # a split adds one level to the rest of its subtree
             if size > 1:
@@ -95,7 +96,7 @@ class Tree:
 
     @property
     def n_classes(self) -> int:
-        """0 for regression."""
+        """Number of classes; 0 for regression."""
         classes = self.preprocessing.classes
         return 0 if classes is None else len(classes)
 
@@ -107,7 +108,7 @@ class Tree:
 
     @property
     def values(self) -> FloatArray:
-        """What each leaf predicts: [leaves, class] probabilities, or [leaves] in y's units."""
+        """Prediction of each leaf: [leaves, class] probabilities, or [leaves] in y's units."""
         values = leaf_values(self.leaf, self.method, self.n_classes)
         return values if self.n_classes else self.preprocessing.y_to_user(values[:, 0])
 
@@ -115,21 +116,21 @@ class Tree:
 
     @cached_property
     def certainty(self) -> FloatArray | None:
-        """[splits]; posterior share of the trees that have a similar split anywhere in them.
+        """Share of the trees that have a similar split anywhere in them, [splits].
 
-        Similar: on the same feature, with at most 5 % of the training rows between the thresholds;
-        for HMC-DFI, with at most 5 % of the rows on different sides. None without training data.
+        Similar: on the same feature, with at most 5% of the training rows between the thresholds;
+        for HMC-DFI, with at most 5% of the rows on different sides. None without training data.
         """
         return None if self.census is None else self.census.certainty(self)
 
     @cached_property
     def chains(self) -> IntArray | None:
-        """[splits]; in how many chains the split occurs, see ``Posterior.split_chains``."""
+        """Number of chains in which each split occurs, [splits]; see ``Posterior.split_chains``."""
         return None if self.census is None else self.census.chains(self)
 
     @property
     def intervals(self) -> FloatArray | None:
-        """90 % credible intervals of the leaf parameters given the tree; see ``leaf_intervals``."""
+        """90% credible intervals of the leaf parameters given the tree; see ``leaf_intervals``."""
         return self.leaf_intervals(COVERAGE)
 
     def leaf_intervals(self, coverage: float = COVERAGE) -> FloatArray | None:

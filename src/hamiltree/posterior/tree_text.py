@@ -57,7 +57,7 @@ def rule_text(scale: Preprocessing, split: dict[str, Any]) -> str:
     if "levels" in split:
         return _levels_text(name, split["levels"], split["other_levels"])
     if split["threshold"] is None:
-        return f"{name} is missing" if split["missing"] == "yes" else f"{name} is there"
+        return f"{name} is missing" if split["missing"] == "yes" else f"{name} is present"
     place = int(np.searchsorted(scale.used, split["column"]))
     column = scale.column(place)
     if column.order:
@@ -71,7 +71,7 @@ def rule_text(scale: Preprocessing, split: dict[str, Any]) -> str:
 
 
 def _levels_text(name: str, levels: list[str], others: list[str]) -> str:
-    """Levels that go to yes: the shorter of what is there and what is not."""
+    """Levels that go to yes: the shorter of the set and its complement."""
     if len(levels) == 1:
         return f"{name} is {levels[0]}"
     if len(others) == 1:

@@ -63,6 +63,7 @@ def contents(
         "classes": None if classes is None else [str(label) for label in classes],
         "classValues": None if own_classes is None else [str(label) for label in own_classes],
         "target": encoding.target or "prediction",
+        "targetNamed": bool(encoding.target),
         "targetUnit": target_unit,
         "yMean": posterior.preprocessing.y_mean,
         "ySd": posterior.preprocessing.y_sd,

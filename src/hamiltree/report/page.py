@@ -84,10 +84,7 @@ def report_html(
     code = "\n".join((folder / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     script = f'(() => {{\n"use strict";\n{code}}})();\n'
     style = (folder / "page.css").read_text("utf-8")
-    parts = {
-        name: html.escape(text.replace(" %", "\N{NO-BREAK SPACE}%"))
-        for name, text in texts(shown, data, title).items()
-    }
+    parts = {name: html.escape(text) for name, text in texts(shown, data, title).items()}
     parts |= {
         "features_hidden": "" if data["features"] else "hidden",
         "performance_hidden": "" if data["performance"] else "hidden",

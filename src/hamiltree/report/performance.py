@@ -95,20 +95,21 @@ def _of_classes(posterior: Posterior, rows: FloatArray, codes: IntArray) -> dict
     facts = [
         _fact(
             "accuracy",
-            f"{100 * right / n:.1f} %",
-            f"rows whose likeliest class is right, 90 % interval {percent(float(low[0]))} to "
+            f"{100 * right / n:.1f}%",
+            f"rows whose most probable class is right, 90% interval {percent(float(low[0]))} to "
             f"{percent(float(high[0]))}; always “{classes[int(guess.argmax())]}”: "
             f"{percent(always)}",
         ),
         _fact(
             "log score",
             f"{found['logScore']:.3f}",
-            f"mean log probability of what happened, 0 at best; by prevalence alone {by_guess:.3f}",
+            "mean log probability of the observed class, at best 0; with the prevalence for all "
+            f"rows {by_guess:.3f}",
         ),
         _fact(
             "Brier score",
             f"{found['brier']:.3f}",
-            "mean squared error of the probabilities, 0 at best; by prevalence alone "
+            "mean squared error of the probabilities, at best 0; with the prevalence for all rows "
             f"{brier_score(np.tile(guess, (n, 1)), codes):.3f}",
         ),
     ]
@@ -120,7 +121,7 @@ def _of_classes(posterior: Posterior, rows: FloatArray, codes: IntArray) -> dict
             _fact(
                 "area under the ROC curve",
                 f"{roc['area']:.3f}",
-                f"at a probability of 50 %, {percent(sensitivity)} of “{classes[1]}” and "
+                f"at a probability of 50%, {percent(sensitivity)} of “{classes[1]}” and "
                 f"{percent(specificity)} of “{classes[0]}” are found",
             )
         )
@@ -136,7 +137,7 @@ def brier_score(p: FloatArray, codes: IntArray) -> float:
 
 
 def _jeffreys(hits: NDArray[Any], sizes: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """90 % intervals of shares."""
+    """90% intervals of shares."""
     low, high = stats.beta.ppf([[0.05], [0.95]], hits + 0.5, sizes - hits + 0.5)
     return low, high
 
@@ -218,7 +219,7 @@ def _of_numbers(posterior: Posterior, rows: FloatArray, y: FloatArray, unit: str
         return f"{in_units(value, 4 * posterior.preprocessing.y_sd)} {unit}".rstrip()
 
     own = coverage[middle]
-    share, width = f"{100 * own['share']:.1f} %", written(own["width"])
+    share, width = f"{100 * own['share']:.1f}%", written(own["width"])
     ends_text = f"{percent(own['low'])} to {percent(own['high'])}"
     facts = [
         _fact(
@@ -233,9 +234,9 @@ def _of_numbers(posterior: Posterior, rows: FloatArray, y: FloatArray, unit: str
             "share of the targets' variance that is explained",
         ),
         _fact(
-            "inside their 90 % intervals",
+            "inside their 90% intervals",
             share,
-            f"90 % interval of that share {ends_text}; the mean width is {width}",
+            f"90% interval of that share {ends_text}; the mean width is {width}",
         ),
         _fact(
             "log score",

@@ -21,9 +21,10 @@ TRACE = 300
 """Draws per chain in the trace."""
 NAMES = {
     "log_posterior": "log posterior",
+    "log_likelihood": "log-likelihood",
     "n_leaves": "number of leaves",
     "sigma": "noise sd",
-    "predictions": "predictions, the worst",
+    "predictions": "predictions, worst row",
 }
 """Names of monitored quantities where they differ from those in the code."""
 

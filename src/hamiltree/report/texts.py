@@ -58,19 +58,19 @@ def _performance_texts(posterior: Posterior, found: dict[str, Any] | None) -> di
         inside = next(own["share"] for own in found["coverage"] if own["level"] == 0.9)
         return empty | {
             "performance_note": note,
-            "performance_short": f"{rows}, {100 * inside:.1f} % lie inside their 90 % intervals; "
-            f"the predictions explain {100 * found['r2']:.0f} % of the variance.",
+            "performance_short": f"{rows}, {100 * inside:.1f}% lie inside their 90% intervals; "
+            f"the predictions explain {100 * found['r2']:.0f}% of the variance.",
             "first_chart": "Predicted and observed",
-            "first_chart_note": "One dot per row; the line through it is its 90 % interval. On the "
+            "first_chart_note": "One dot per row; the line through it is its 90% interval. On the "
             "dashed line predictions are exact.",
             "first_table": "How often predictive intervals contain the target",
         }
     return empty | {
         "performance_note": note,
-        "performance_short": f"{rows}, {100 * found['accuracy']:.1f} % are classified correctly.",
+        "performance_short": f"{rows}, {100 * found['accuracy']:.1f}% are classified correctly.",
         "first_chart": "Calibration",
         "first_chart_note": "Rows in groups by predicted probability, with the observed share and "
-        "its 90 % interval. On the dashed line predicted and observed shares are equal.",
+        "its 90% interval. On the dashed line predicted and observed shares are equal.",
         "second_chart": "ROC curve",
         "second_chart_note": "Sensitivity against false alarms (1 - specificity), for every "
         "threshold of the probability. The dashed line is chance.",
@@ -172,12 +172,13 @@ def _run_note(posterior: Posterior) -> str:
 def _interval_note(classification: bool) -> str:
     if classification:
         return (
-            "90 % credible intervals. In a leaf: of its class probabilities, given the tree. Of a "
-            "typed row: over the trees and the probabilities in their leaves."
+            "90% credible intervals. In a leaf, they are for its class probabilities, given the "
+            "tree. For a row that you enter, they include the uncertainty about the tree."
         )
     return (
-        "90 % intervals. In a leaf: of its mean, given the tree. Of a typed row: of a new "
-        "observation, noise included."
+        "90% intervals. In a leaf, they are for its mean, given the tree. For a row that you "
+        "enter, they are for a new observation, and include the uncertainty about the tree and "
+        "the noise."
     )
 
 

@@ -54,7 +54,7 @@ function featureBars(container, data) {
       const bottom = shown.length * row + 6;
       svg.append(line(left, bottom, left + scale, bottom, "axis"));
       for (const tick of [0, 0.5, 1]) {
-        svg.append(label(left + tick * scale, bottom + 14, `${100 * tick} %`, {
+        svg.append(label(left + tick * scale, bottom + 14, `${100 * tick}%`, {
           "text-anchor": "middle", class: "tick" }));
       }
     }, "features");
@@ -104,7 +104,7 @@ function leavesChart(container, data) {
     });
     svg.append(line(36, 145, 36 + step * shares.length, 145, "axis"),
       label(32, 20, percent(most), { "text-anchor": "end", class: "tick" }),
-      label(32, 148, "0 %", { "text-anchor": "end", class: "tick" }),
+      label(32, 148, "0%", { "text-anchor": "end", class: "tick" }),
       label(36, 177, "leaves", { class: "tick" }));
   }, "leaves");
 }

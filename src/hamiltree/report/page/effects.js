@@ -91,7 +91,8 @@ function effectsTable(found, data, label, valueOf) {
   const least = data.classes ? 0.005 : 0.004 * data.ySd;
   const shown = found.effects.filter((effect) => Math.abs(effect.mean) >= least).slice(0, 8);
   const start = data.classes ? probability(found.start) : inTarget(found.start, data);
-  const what = data.classes ? `the probability of ${data.classes[label]}` : `the mean of ${data.target}`;
+  const mean = data.targetNamed ? `the mean of ${data.target}` : "the prediction";
+  const what = data.classes ? `the probability of ${data.classes[label]}` : mean;
   const caption = `What moved ${what} from ${start}, the mean over training rows`;
   if (!shown.length) return element("p", { class: "note" }, `${caption}: no feature did.`);
   const most = Math.max(...shown.flatMap((effect) =>

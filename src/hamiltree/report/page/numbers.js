@@ -25,17 +25,17 @@ function roughly(value, span) {
 
 /** A share as a percentage that never rounds to certainty. */
 function percent(share) {
-  if (share > 0.995 && share < 1 - 1e-9) return "over 99\u00a0%";
-  if (share > 0 && share < 0.005) return "under 1\u00a0%";
-  return `${Math.round(100 * share)}\u00a0%`;
+  if (share > 0.995 && share < 1 - 1e-9) return "over 99%";
+  if (share > 0 && share < 0.005) return "under 1%";
+  return `${Math.round(100 * share)}%`;
 }
 
 /** A probability as a percentage: a decimal near the ends, where it matters, and never 0 or 100. */
 function probability(value) {
-  if (value > 0.9995 && value < 1 - 1e-9) return "over 99.9\u00a0%";
-  if (value > 1e-9 && value < 0.0005) return "under 0.1\u00a0%";
+  if (value > 0.9995 && value < 1 - 1e-9) return "over 99.9%";
+  if (value > 1e-9 && value < 0.0005) return "under 0.1%";
   const near = value < 0.0995 || value > 0.9005;
-  return `${(100 * value).toFixed(near && value > 1e-9 && value < 1 - 1e-9 ? 1 : 0)}\u00a0%`;
+  return `${(100 * value).toFixed(near && value > 1e-9 && value < 1 - 1e-9 ? 1 : 0)}%`;
 }
 
 /** A number and its unit, on one line. */

@@ -23,7 +23,7 @@ function frame(svg, width, height, x, y) {
   return { across, down };
 }
 
-const SHARES = [0, 0.25, 0.5, 0.75, 1].map((at) => ({ at, text: `${100 * at} %` }));
+const SHARES = [0, 0.25, 0.5, 0.75, 1].map((at) => ({ at, text: `${100 * at}%` }));
 
 function shares(name) {
   return { low: 0, high: 1, name, ticks: SHARES };
@@ -50,7 +50,7 @@ function squareChart(container, text, file, draw) {
 
 /** Predicted probabilities against shares that happened, for the classes in `shown`. */
 function calibrationChart(container, data, shown) {
-  const text = "predicted probability and observed share, with 90 % intervals";
+  const text = "predicted probability and observed share, with 90% intervals";
   squareChart(container, text, "calibration", (svg, width, height) => {
     const of = shown.length === 1 ? ` of “${data.classes[shown[0]]}”` : "";
     const { across, down } = frame(svg, width, height, shares(`predicted probability${of}`),
@@ -110,7 +110,7 @@ function predictedChart(container, data) {
   const most = Math.max(...observed, ...high);
   const ticks = roundTicks(least, most);
   const scale = (name) => ({ low: least, high: most, name, ticks });
-  const text = "observed and predicted targets, with 90 % intervals";
+  const text = "observed and predicted targets, with 90% intervals";
   squareChart(container, text, "predicted", (svg, width, height) => {
     const unit = data.targetUnit && `(${data.targetUnit})`;
     const { across, down } = frame(svg, width, height, scale(withUnit("predicted", unit)),
@@ -125,26 +125,23 @@ function predictedChart(container, data) {
 
 function coverageTable(table, data) {
   table.append(
-    element("thead", {}, element("tr", {}, ...["interval", "targets inside", "90 % interval of it", "mean width"]
+    element("thead", {}, element("tr", {}, ...["interval", "targets inside", "90% interval of it", "mean width"]
       .map((name) => element("th", { scope: "col" }, name)))),
     element("tbody", {}, ...data.performance.coverage.map((item) => {
       const off = item.level < item.low || item.level > item.high;
       return element("tr", { class: off ? "bad" : "" },
-        element("th", { scope: "row" }, `${Math.round(100 * item.level)} %`),
+        element("th", { scope: "row" }, `${Math.round(100 * item.level)}%`),
         element("td", {}, percent(item.share)),
         element("td", {}, `${percent(item.low)} to ${percent(item.high)}`),
         element("td", {}, withUnit(roughly(item.width, 4 * data.ySd), data.targetUnit)));
     })));
 }
 
-/** A text whose percentages stay on one line. */
-const whole = (text) => text.replaceAll(" %", "\u00a0%");
-
 function performance(data) {
   const found = data.performance;
   byId("facts").append(...found.facts.map((fact) => element("div", { class: "fact" },
-    element("dt", {}, whole(fact.name)), element("dd", { class: "figure" }, whole(fact.value)),
-    element("dd", { class: "note" }, whole(fact.note)))));
+    element("dt", {}, fact.name), element("dd", { class: "figure" }, fact.value),
+    element("dd", { class: "note" }, fact.note))));
   if (!data.classes) {
     predictedChart(byId("first-chart"), data);
     coverageTable(byId("first-table"), data);

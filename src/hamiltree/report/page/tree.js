@@ -2,6 +2,7 @@
 // node. Pointing at a node, or moving to it with the arrow keys, shows what is known about it;
 // a click, Enter or the space bar marks the path that its rows take.
 
+const OUTLINE_BESIDE = 420; // wider outlines would be illegible in half of a printed page
 const NODE = { width: 128, wide: 190, gapX: 14, gapY: 46, padding: 8, line: 15, font: 12.5 };
 
 /**
@@ -30,7 +31,8 @@ function treeFigure(figure, data, options = {}) {
     width = availableWidth(figure);
     card.hidden = true;
     const placed = place(nodes, data, width);
-    figure.classList.toggle("broad", placed.width > 1.3 * placed.height); // on paper two others share a line
+    // On paper two others share a line.
+    figure.classList.toggle("broad", placed.outline ? width > OUTLINE_BESIDE : placed.width > 1.3 * placed.height);
     groups = nodes.map((node, i) => nodeGroup(node, placed.boxes[i], placed, data));
     const svg = svgElement("svg", {
       width: placed.width, height: placed.height, class: placed.outline ? "tree outline" : "tree",

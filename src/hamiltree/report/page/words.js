@@ -38,7 +38,7 @@ function question(node) {
   }
   if (node.missingSide && !Number.isFinite(threshold)) {
     const [test, contrary] = node.missingSide === "yes"
-      ? ["is missing", "is there"] : ["is there", "is missing"];
+      ? ["is missing", "is present"] : ["is present", "is missing"];
     return { name: column.name, test, contrary };
   }
   if (node.missingSide) {
@@ -77,7 +77,7 @@ function softMarks(node) {
   };
   if (!column || !(column.whole || column.kind === "ordinal")) return within();
   const near = [];
-  const reach = h * Math.log(99); // beyond, 99 % of the rows go to one side
+  const reach = h * Math.log(99); // beyond, 99% of the rows go to one side
   for (let x = Math.ceil(threshold - reach); x <= threshold + reach && near.length < 3; x += 1) {
     if (column.kind !== "ordinal" || column.categories[x] !== undefined) near.push(x);
   }
