@@ -69,7 +69,7 @@ class Column:
         }
 
     def describe(self) -> str:
-        """What became of it, in words."""
+        """What became of it, for the table that ``fit`` prints."""
         if self.kind == "number":
             return "as it is"
         if self.kind == "category":

@@ -26,7 +26,10 @@ def weights_of(sample_weight: Any, n_rows: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(n_rows)
     try:
-        weights = np.array(sample_weight, dtype=np.float64)
+        weights = np.array(sample_weight)
+        if weights.dtype.kind == "c":
+            raise TypeError
+        weights = weights.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError("sample_weight must be numbers, one per row") from None
     if weights.ndim == 0:
@@ -66,7 +69,10 @@ def with_class_weights(
         unknown = [label for label in class_weight if label not in known]
         if unknown:
             raise ValueError(f"class_weight has labels that y does not have: {unknown}")
-        factors = np.array([float(class_weight.get(label, 1.0)) for label in labels.tolist()])
+        try:
+            factors = np.array([float(class_weight.get(label, 1.0)) for label in labels.tolist()])
+        except (TypeError, ValueError):
+            factors = np.array([np.nan])
         if not (np.isfinite(factors).all() and (factors >= 0).all()):
             raise ValueError("class_weight must have finite numbers that are not negative")
     weighed = weights.copy()
