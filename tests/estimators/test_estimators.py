@@ -340,7 +340,7 @@ def test_impossible_goals_are_refused():
             BayesianTreeClassifier(**SHORT | wrong).fit(X, y)
 
 
-def test_the_verdict_is_printed_where_progress_was_asked_for(capsys):
+def test_the_diagnosis_is_printed_where_progress_was_asked_for(capsys):
     X, y = grid_data()
     lengths = {"n_chains": 4, "n_warmup": 100, "n_draws": 300, "random_state": 7}
     for progress, said in ((None, False), (True, True)):

@@ -171,7 +171,7 @@ class HMC(InformedMethod):
         return ""
 
     def _check_likelihood(self, h: Any) -> None:
-        """Of soft splits and classes."""
+        """Refuse ``likelihood`` where it does not apply."""
         if self.likelihood == "paper" and h == "learn":
             raise ValueError(
                 'h="learn" needs a likelihood that is normalised over labels: set '

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..utils.json_text import plain_values
-from ..utils.notebook import badge, block
+from ..utils.notebook import badge, preformatted
 from .describe import percent
 from .tree_text import in_units
 
@@ -83,7 +83,7 @@ class Explanation:
     steps: tuple[Step, ...]
     """The row's way through the tree to read."""
     leaf: str
-    """Where it ends there, in words."""
+    """The leaf in which it ends there, as text."""
     baseline: float
     """Mean prediction of the training rows that effects start from: the probability of the same
     class, or the mean."""
@@ -100,7 +100,7 @@ class Explanation:
     svg: str
     """The tree, with the row's way marked."""
     tree: str
-    """Which tree that is, in words."""
+    """A description of that tree."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; without the drawing."""
@@ -120,8 +120,8 @@ class Explanation:
         sure = f"{percent(self.agreement)} of the trees agree"
         parts = [self._path(), self._moved(), self._flips()]
         return (
-            f"<div>{badge(sure, self.agreement >= 0.5)}{block(self._predicted())}"
-            f"{self.svg}{''.join(block(part) for part in parts)}</div>"
+            f"<div>{badge(sure, self.agreement >= 0.5)}{preformatted(self._predicted())}"
+            f"{self.svg}{''.join(preformatted(part) for part in parts)}</div>"
         )
 
     # ------------------------------------------------------------------ texts
