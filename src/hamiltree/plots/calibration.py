@@ -1,4 +1,4 @@
-"""Calibration: what is predicted with 30 % should happen in 30 % of the cases."""
+"""What is given 30 % should happen 30 % of the time."""
 
 from __future__ import annotations
 
