@@ -20,7 +20,7 @@ from ..inputs.columns import as_frame, learn_table, names_of, read_table, withou
 from ..inputs.columns import coded as coded_rows
 from ..inputs.preprocess import Preprocessing, only_numbers, refuse_missing
 from ..inputs.refusals import refuse_text_target
-from ..inputs.weights import sampled_order, weights_of
+from ..inputs.weights import counted, sampled_order, weights_of
 from ..methods import Method, chosen
 from ..methods.base import LENGTHS, SHARED, Configuration
 from ..methods.common import softness_of_used
@@ -86,7 +86,8 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
                 y_numeric=is_regressor(self),
             )
         refuse_missing(target)
-        rows, target, weights = self._weigh(rows, target, sample_weight)
+        of_rows = self._with_class_weights(weights_of(sample_weight, len(rows)), target)
+        rows, target, weights, columns = counted(rows, target, of_rows, columns)
         rows, names = coded_rows(rows), _names_of(numbers)
         about = {
             "feature_names": names,
@@ -251,18 +252,6 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
         mean = posterior.draws.h.mean(axis=0) if posterior.draws.h_learned else posterior.draws.h
         h[posterior.preprocessing.used] = mean
         return h
-
-    def _weigh(
-        self, X: FloatArray, y: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[FloatArray, NDArray[Any], FloatArray | None]:
-        """Rows that count, their targets, and their weights; None where all are 1."""
-        weights = self._with_class_weights(weights_of(sample_weight, len(X)), y)
-        present = weights > 0
-        if not present.all():
-            X, y, weights = X[present], y[present], weights[present]
-        if len(X) < 2:
-            raise ValueError("fewer than 2 rows have a positive weight")
-        return X, y, None if (weights == 1).all() else weights
 
     def _with_class_weights(self, weights: FloatArray, y: NDArray[Any]) -> FloatArray:
         """Only classification has classes."""
