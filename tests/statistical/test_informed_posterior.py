@@ -22,7 +22,7 @@ from ..support.turns import in_turns
 from .battery import assert_exact, run_toy
 from .prior_battery import OPTIONS, assert_prior, toy
 
-LEVEL = 1e-5  # of each of some 15 tests per case: a false alarm in some 40 runs, long ones included
+LEVEL = 1e-5  # of a false alarm in each test of each quantity
 TIMES = {"regrow": 2}  # it costs as much as several others
 MOVES = ("grow", "insert", "change", "regrow", "transpose", "swap", "relocate", "rotate")
 
