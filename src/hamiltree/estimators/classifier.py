@@ -34,11 +34,9 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
 
     Attributes
     ----------
-    posterior_ : Posterior
-        All sampled trees, with predictions, diagnostics and files.
+    {attributes}
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    {attributes}
 
     Examples
     --------

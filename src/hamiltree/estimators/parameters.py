@@ -31,6 +31,8 @@ MAX_DRAWS_FACTOR = 20
 RandomState = int | np.random.RandomState | None
 
 ATTRIBUTES = """\
+    posterior_ : Posterior
+        All sampled trees, with predictions, diagnostics and files.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of the splits on each column.
     h_ : ndarray of shape (n_features_in_,)

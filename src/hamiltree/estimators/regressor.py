@@ -28,8 +28,6 @@ class BayesianTreeRegressor(RegressorMixin, BayesianTree):
 
     Attributes
     ----------
-    posterior_ : Posterior
-        All sampled trees, with predictions, diagnostics and files.
     {attributes}
 
     Examples
