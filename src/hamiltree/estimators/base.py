@@ -86,8 +86,12 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
                 y_numeric=is_regressor(self),
             )
         refuse_missing(target)
-        of_rows = self._with_class_weights(weights_of(sample_weight, len(rows)), target)
-        rows, target, weights, columns = counted(rows, target, of_rows, columns)
+        rows, target, weights, columns = counted(
+            rows,
+            target,
+            self._with_class_weights(weights_of(sample_weight, len(rows)), target),
+            columns,
+        )
         rows, names = coded_rows(rows), _names_of(numbers)
         about = {
             "feature_names": names,
