@@ -174,7 +174,9 @@ def test_pandas_names_are_kept_and_checked():
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_clone_pickle_and_preset(estimator):
     X, labels = grid_data()
-    model = estimator(**SHORT, method=HMCDF(move_probs=[0.3, 0.3, 0.4]), h=np.float64(0.05))
+    model = estimator(
+        **SHORT, method=HMCDF(moves="prior", move_probs=[0.3, 0.3, 0.4]), h=np.float64(0.05)
+    )
     model.fit(X, target_for(estimator, labels))
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
