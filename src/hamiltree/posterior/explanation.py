@@ -83,7 +83,7 @@ class Explanation:
     steps: tuple[Step, ...]
     """The row's way through the tree to read."""
     leaf: str
-    """The leaf in which it ends there, as text."""
+    """Where it ends there, in words."""
     baseline: float
     """Mean prediction of the training rows that effects start from: the probability of the same
     class, or the mean."""
@@ -100,7 +100,7 @@ class Explanation:
     svg: str
     """The tree, with the row's way marked."""
     tree: str
-    """A description of that tree."""
+    """Which tree that is, in words."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; without the drawing."""
