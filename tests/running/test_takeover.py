@@ -148,6 +148,19 @@ def test_one_chain_and_little_warm_up_cannot_be_judged():
     assert not takeover.Takeover(None, configured(), 99, seeds).is_open
 
 
+def test_a_warm_up_is_as_short_as_the_time_left_asks_for():
+    """At .01 s an iteration and six replicas, one of their warm-up is taken to need .036 s."""
+    for left, expected in ((1e9, 500), (36.0, 333), (10.9, 100)):
+        decided = takeover.Takeover(None, configured(), 500, np.random.SeedSequence(0).spawn(2))
+        assert decided.fits(6, 0.01, left)
+        assert (decided.n_warmup, decided.reason) == (expected, "")
+    late = takeover.Takeover(None, configured(), 500, np.random.SeedSequence(0).spawn(2))
+    assert not late.fits(6, 0.01, 10.7)
+    assert (late.n_warmup, late.reason) == (500, ", but max_seconds leaves no time for them")
+    assert late.fits(6, 0.01, np.inf)
+    assert late.n_warmup == 500
+
+
 # ------------------------------------------------------------------ the draws
 
 
@@ -177,6 +190,28 @@ def test_draws_do_not_depend_on_threads_stops_or_files(kind, tmp_path):
     assert same_arrays(draws_of(whole), draws_of(part))
     assert part.posterior_.info.why_replicas == info.why_replicas
     assert part.posterior_.info.powers == info.powers
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("kind", ["hmc-df", "wu"])
+def test_so_they_do_not_where_time_allows_a_shorter_warm_up_alone(kind, tmp_path, monkeypatch):
+    whole = fitted(kind)
+
+    def shorter(self, *_):
+        self.n_warmup = 25
+        return True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(takeover.Takeover, "fits", shorter)
+        short = fitted(kind)
+        with joblib.parallel_config("loky", n_jobs=2):
+            assert same_arrays(draws_of(short), draws_of(fitted(kind)))
+        path = tmp_path / "run.nc"
+        for n_draws in (10, 30):  # before the takeover, and after it
+            fitted(kind, n_draws=n_draws, checkpoint=path)
+    assert same_arrays(draws_of(short), draws_of(fitted(kind, checkpoint=path)))
+    assert (whole.posterior_.info.n_warmup, short.posterior_.info.n_warmup) == (100, 85)
+    assert not same_arrays(draws_of(short), draws_of(whole))
 
 
 @pytest.mark.usefixtures("always")
@@ -238,8 +273,10 @@ def test_replicas_begin_where_the_chain_was(method):
     for chain in chains:
         chain.advance(60)
     taken = takeover.Takeover(sampler, configuration, 30, seeds)
+    taken.n_warmup = 12  # as where the time is limited
     for new, old in zip(taken.start(5, 60, chains), chains, strict=True):
         assert len(new.rungs) == 5
+        assert new.n_warmup == new.rungs[0].plan.n_warmup == 12, "or rungs would adapt in sampling"
         for rung in new.rungs:
             for there, here in zip(arrays_of(rung), arrays_of(old), strict=True):
                 np.testing.assert_array_equal(there, here)

@@ -106,11 +106,13 @@ class Chains:
         self._pieces: list[list[Piece]] = [[] for _ in self.chains]
         self._done = [0] * n_chains
         self.takeover = Takeover(sampler, configuration, n_warmup, root.spawn(n_chains))
-        self._before: tuple[list[Any], list[list[Piece]]] | None = None
-        """Chains and draws of before the takeover, for a run that ends without draws after it."""
+        self._before: tuple[list[Any], list[list[Piece]], int] | None = None
+        """Chains, draws and iterations of warm-up of before the takeover, for a run that ends
+        without draws after it."""
         self._ladders: list[TemperedChain] = []
         if resume is not None:
             if resume.replicas > 1:
+                self.takeover.n_warmup = resume.replica_warmup or n_warmup
                 self._take_over(resume.replicas, resume.taken_over_at)
                 self.takeover.reason = resume.why_replicas
             for chain, state in zip(self.chains, resume.states, strict=True):
@@ -209,12 +211,12 @@ class Chains:
 
     def _take_over(self, replicas: int, at: int) -> None:
         """Each chain becomes the start of one with replicas."""
-        self._before = self.chains, self._pieces
+        self._before = self.chains, self._pieces, self.n_warmup
         self.chains = self.takeover.start(replicas, at, self.chains)
         self.n_warmup = at + self.takeover.n_warmup
         self.forget()
-        problem, _, n_warmup, n_particles = self._task
-        self._task = (problem, self.takeover.configuration, n_warmup, n_particles)
+        problem, _, _, n_particles = self._task
+        self._task = (problem, self.takeover.configuration, self.takeover.n_warmup, n_particles)
         self.batch = 1
         self._know_ladders()
 
@@ -226,8 +228,7 @@ class Chains:
     def fall_back(self) -> None:
         """Back to the draws of before the takeover, where there are none after it."""
         if self.n_draws == 0 and self._before is not None:
-            self.chains, self._pieces = self._before
-            self.n_warmup = self.takeover.n_warmup
+            self.chains, self._pieces, self.n_warmup = self._before
             self.takeover.reason += ", but the run ended before they had made a draw"
             self._know_ladders()
 
@@ -339,6 +340,7 @@ class Chains:
             seconds=time.perf_counter() - self.started,
             replicas=self.takeover.replicas,
             taken_over_at=self.takeover.at,
+            replica_warmup=self.takeover.n_warmup,
             why_replicas=self.takeover.reason,
         )
 

@@ -68,6 +68,8 @@ class Snapshot:
     taken_over_at: int = 0
     """Iterations of each chain before that."""
     why_replicas: str = ""
+    replica_warmup: int = 0
+    """Iterations of warm-up after it; 0 in files of before 0.2.0: those of the run."""
 
 
 class Checkpoints:
@@ -300,6 +302,7 @@ def write(target: Path, snapshot: Snapshot) -> None:
                 "replicas": snapshot.replicas,
                 "taken_over_at": snapshot.taken_over_at,
                 "why_replicas": snapshot.why_replicas,
+                "replica_warmup": snapshot.replica_warmup,
                 "special": special,
             }
         )
@@ -378,4 +381,5 @@ def _parse(file: Any) -> Snapshot:
         int(metadata.get("replicas", 1)),
         int(metadata.get("taken_over_at", 0)),
         str(metadata.get("why_replicas", "")),
+        int(metadata.get("replica_warmup", 0)),
     )

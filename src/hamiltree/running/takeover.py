@@ -36,8 +36,8 @@ FEWEST, MOST = 4, 16
 COST = 0.6
 """Time of an iteration of one replica, in iterations of a chain without replicas; below 1,
 because trees at low powers of the likelihood are small."""
-WARMUP_SHARE = 0.5
-"""Most of the time left that their warm-up may take, so that there is time for draws."""
+WARMUP_SHARE = 1.0 / 3.0
+"""Most of the time left that their warm-up may take; it is shorter where it would take more."""
 
 
 class Takeover:
@@ -92,12 +92,16 @@ class Takeover:
         return replicas_for(draws.log_likelihood)
 
     def fits(self, replicas: int, seconds_per_iteration: float, seconds_left: float) -> bool:
-        """Whether there is time for so many replicas, by the seconds of an iteration so far."""
-        warmup = COST * replicas * self.n_warmup * seconds_per_iteration
-        if warmup <= WARMUP_SHARE * seconds_left:
-            return True
-        self.reason += ", but max_seconds leaves no time for them"
-        return False
+        """Whether there is time for so many replicas, by the seconds of an iteration so far.
+
+        Their warm-up becomes shorter where there is time for that alone.
+        """
+        most = WARMUP_SHARE * seconds_left / (COST * replicas * seconds_per_iteration)
+        if most < FEWEST_WARMUP:
+            self.reason += ", but max_seconds leaves no time for them"
+            return False
+        self.n_warmup = int(min(self.n_warmup, most))
+        return True
 
     def start(self, replicas: int, at: int, chains: Sequence[Any]) -> list[TemperedChain]:
         """Chains with replicas, all of which begin at the tree that the chain before had."""
@@ -106,9 +110,9 @@ class Takeover:
         self.configuration = replace(
             self.configuration, method=self.configuration.method.set_params(replicas=replicas)
         )
-        tempered = Tempered(
-            self._sampler, self.n_warmup, replicas, self.configuration.method.hottest_power
-        )
+        sampler = self._sampler.with_warmup(self.n_warmup)
+        hottest = self.configuration.method.hottest_power
+        tempered = Tempered(sampler, self.n_warmup, replicas, hottest)
         started = []
         for chain, seed in zip(chains, self._seeds, strict=True):
             new = tempered.start(np.random.Generator(np.random.PCG64(seed)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,6 +72,9 @@ class HardSampler:
         if self.scanned is None:
             return loop
         return [propose_informed, *kernels_of_scans(self.scanned[0]), *loop]
+
+    def with_warmup(self, n_warmup: int) -> HardSampler:
+        return replace(self, plan=self.plan._replace(n_warmup=n_warmup))
 
     def start(self, rng: np.random.Generator, keep: bool = True) -> HardChain:
         return HardChain(self, rng, keep)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,6 +97,9 @@ class RJHMC:
         # rows that pad the columns are 0, as some row is
         h = softness_of(inputs_of(data), configuration, data.kinds)
         return cls(data, scan_data, configuration, n_classes, n_warmup, h, threads)
+
+    def with_warmup(self, n_warmup: int) -> RJHMC:
+        return replace(self, n_warmup=n_warmup)
 
     def start(self, rng: np.random.Generator, keep: bool = True) -> RJHMCChain:
         return RJHMCChain(self, rng, keep)

@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,9 @@ class ReplicaSampler(Protocol):
     def h(self) -> NDArray[np.float64]: ...
     @property
     def kernels(self) -> list[Any]: ...
+    def with_warmup(self, n_warmup: int) -> Self:
+        """The same with so many iterations of warm-up."""
+
     def start(self, rng: np.random.Generator, keep: bool = True) -> Replica:
         """``keep``: whether it hands over its draws."""
 
