@@ -93,6 +93,21 @@ def test_held_out_rows_for_a_model_that_was_fitted_in_python(tmp_path):
     assert "has classes in 'x' that training did not have" in refused.stderr
 
 
+def test_new_rows_are_read_as_the_training_table_was(tmp_path):
+    """What means missing, and the decimal mark, need not be said again."""
+    lines = [f"{k},5;{'?' if k == 3 else k % 4};{'ab'[k > 9]}" for k in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["x;n;y", *lines]))
+    run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m.nc", "--missing", "?",
+        "--decimal", ",", "--n-chains", "2", "--n-warmup", "20", "--n-draws", "20")  # fmt: skip
+    (tmp_path / "new.csv").write_text("x;n\n3,5;?\n4,5;1\n")
+    new = run("predict", tmp_path / "m.nc", tmp_path / "new.csv", "--full-precision").stdout
+    (tmp_path / "out.csv").write_text(new)
+    model = hamiltree.load(tmp_path / "m.nc")
+    expected = model.predict_proba(pandas.DataFrame({"x": [3.5, 4.5], "n": [None, 1.0]}))[:, 1]
+    assert pandas.read_csv(tmp_path / "out.csv")["probability_b"].tolist() == expected.tolist()
+    run("report", tmp_path / "m.nc", "-o", tmp_path / "r.html", "--test", tmp_path / "t.csv")
+
+
 def test_weights_of_classes_as_an_option(folder, tmp_path):
     command = ("fit", folder / "patients.csv", "--target", "out?", "--drop", "Patient ID",
                "--n-chains", "2", "--n-warmup", "20", "--n-draws", "20")  # fmt: skip

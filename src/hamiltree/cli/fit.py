@@ -209,7 +209,7 @@ def fit(
     with warnings_as_notes(ConvergenceWarning):  # the summary says it
         model.fit(encoding.encode(frame), known)
     posterior = model.posterior_.without_data() if without_data else model.posterior_
-    posterior.table = TrainingTable(encoding, data.name, len(frame))
+    posterior.table = TrainingTable(encoding, data.name, len(frame), tuple(missing or ()), decimal)
     posterior.save(output)
     if as_json:
         decided = {column.name: column.describe() for column in encoding.columns}

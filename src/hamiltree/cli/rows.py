@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ..inputs.encoding import encoding_of
-from ..inputs.tables import TableError, labels, read_table
+from ..inputs.encoding import encoding_of, read_like_training
+from ..inputs.tables import TableError, labels
 from ..posterior import Posterior
 
 Target = Annotated[
@@ -28,7 +28,7 @@ def rows_of(
     posterior: Posterior, path: Path, *, with_target: bool, target: str | None = None
 ) -> dict[str, Any]:
     """Encoded rows and, with ``with_target`` and where the table has it, the target."""
-    frame, encoding = read_table(path), encoding_of(posterior)
+    frame, encoding = read_like_training(path, posterior), encoding_of(posterior)
     target = encoding.target if target is None else target
     rows: dict[str, Any] = {"X": encoding.encode(frame)}
     if with_target and target in frame:
