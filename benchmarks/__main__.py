@@ -52,8 +52,8 @@ def main(chosen: list[str]) -> None:
         for claim, measured, goal, met in importlib.import_module(f"{__package__}.{name}").run(
             console
         ):
-            verdict = {True: "met", False: "[red]missed[/red]", None: "-"}[met]
-            summary.add_row(claim, measured, goal, verdict)
+            outcome = {True: "met", False: "[red]missed[/red]", None: "-"}[met]
+            summary.add_row(claim, measured, goal, outcome)
     console.print(summary)
 
 

@@ -1,4 +1,4 @@
-"""Seconds of 4 chains x 1,000 iterations with the default settings, on two cores."""
+"""Seconds of 4 chains x 1,000 iterations with the default parameters, on two cores."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ PAPER_SECONDS = {"iris": 12, "cgm": 28}
 
 
 def make_estimator(name: str, **overrides: Any) -> BayesianTreeClassifier | BayesianTreeRegressor:
-    settings = {**LENGTHS, "random_state": 0, **overrides}
+    parameters = {**LENGTHS, "random_state": 0, **overrides}
     if name == "iris":
-        return BayesianTreeClassifier(**settings)
-    return BayesianTreeRegressor(h=0.001, **settings)
+        return BayesianTreeClassifier(**parameters)
+    return BayesianTreeRegressor(h=0.001, **parameters)
 
 
 def run(console: Console) -> list[tuple[str, str, str, bool | None]]:

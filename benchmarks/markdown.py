@@ -40,8 +40,8 @@ class Report:
 
     def save(self, claims: Sequence[Claim]) -> None:
         """With the goals at the end; the terminal shows those of all benchmarks together."""
-        verdicts = {True: "met", False: "missed", None: "-"}
-        rows = [(claim, found, goal, verdicts[met]) for claim, found, goal, met in claims]
+        outcomes = {True: "met", False: "missed", None: "-"}
+        rows = [(claim, found, goal, outcomes[met]) for claim, found, goal, met in claims]
         self.parts.append(table(("claim", "measured", "goal", ""), rows))
         self.path.parent.mkdir(exist_ok=True)
         self.path.write_text("\n\n".join(self.parts) + "\n", "utf-8")

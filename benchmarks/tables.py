@@ -5,7 +5,7 @@ lose a fifth of their cells at random. They were named before anything was measu
 was chosen by them. Random halves to learn from and to be judged on. Four models:
 
 - ``hamiltree``: the table as it is;
-- ``imputed``: the same sampler and the same settings after scikit-learn's usual preparation, the
+- ``imputed``: the same sampler with the same parameters after scikit-learn's usual preparation, the
   median of a column of numbers, the most frequent level and a column of 0 and 1 for each level;
 - ``boosting``: HistGradientBoosting of scikit-learn, which takes missing cells and categories;
 - ``CART``: a pruned tree after the same preparation, its leaves with one more row of each class.
@@ -25,7 +25,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,106 +128,93 @@ class Judged(NamedTuple):
     """Mean number of leaves of its trees; NaN of a model that has many trees."""
 
 
-Model = Callable[[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray, bool, int], Judged]
-"""(X, y, X_test, y_test, regression, seed) -> what it makes of the test rows."""
+@dataclass(frozen=True)
+class Halves:
+    """A table in two: rows to learn from, and rows to be judged on."""
+
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+    regression: bool
+    seed: int
+
+    def prepared(self) -> Halves:
+        """Without missing cells and categories, by what the training rows say."""
+        one_hot = OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
+        steps = make_column_transformer(
+            (SimpleImputer(strategy="median"), make_column_selector(dtype_include=np.number)),
+            (
+                make_pipeline(SimpleImputer(strategy="most_frequent"), one_hot),
+                make_column_selector(dtype_include="category"),
+            ),
+        )
+        X = steps.fit_transform(self.X)
+        return replace(self, X=X, X_test=steps.transform(self.X_test))
+
+    def of_probabilities(self, probabilities: np.ndarray) -> np.ndarray:
+        """Log scores [row] of class probabilities, none below one in twice the training rows."""
+        floored = np.maximum(probabilities, 0.5 / len(self.y))
+        floored /= floored.sum(axis=1, keepdims=True)
+        return np.log(floored[np.arange(len(self.y_test)), self.y_test])
+
+    def of_point(self, model: Any) -> np.ndarray:
+        """Log scores [row] of a model that predicts numbers: a normal of its residuals' sd."""
+        sd = float(np.std(self.y - cross_val_predict(model, self.X, self.y, cv=10)))
+        predicted = model.fit(self.X, self.y).predict(self.X_test)
+        scores: np.ndarray = norm.logpdf(self.y_test, predicted, sd)
+        return scores
 
 
-def prepared(X: pd.DataFrame, X_test: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Without missing cells and categories, by what the training rows say."""
-    one_hot = OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
-    steps = make_column_transformer(
-        (SimpleImputer(strategy="median"), make_column_selector(dtype_include=np.number)),
-        (
-            make_pipeline(SimpleImputer(strategy="most_frequent"), one_hot),
-            make_column_selector(dtype_include="category"),
-        ),
-    )
-    return steps.fit_transform(X), steps.transform(X_test)
-
-
-def of_probabilities(probabilities: np.ndarray, y_test: np.ndarray, n: int) -> np.ndarray:
-    """Log scores [row] of class probabilities, none of which is below one in twice the n rows."""
-    floored = np.maximum(probabilities, 0.5 / n)
-    floored /= floored.sum(axis=1, keepdims=True)
-    return np.log(floored[np.arange(len(y_test)), y_test])
-
-
-def of_point(model: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> np.ndarray:
-    """Log scores [row] of a model that predicts numbers: a normal of its residuals' sd."""
-    sd = float(np.std(y - cross_val_predict(model, X, y, cv=10)))
-    scores: np.ndarray = norm.logpdf(y_test, model.fit(X, y).predict(X_test), sd)
-    return scores
-
-
-def sampled(
-    X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray, regression: bool, seed: int
-) -> Judged:
+def sampled(data: Halves) -> Judged:
     """Our sampler with its defaults, on whatever table it is given."""
-    estimator = BayesianTreeRegressor if regression else BayesianTreeClassifier
+    estimator = BayesianTreeRegressor if data.regression else BayesianTreeClassifier
     model = estimator(
         n_chains=2,
         n_warmup=N_DRAWS // 2,
         n_draws=N_DRAWS,
         n_jobs=1,
         progress=False,
-        random_state=seed,
-    ).fit(X, y)
+        random_state=data.seed,
+    ).fit(data.X, data.y)
     posterior = model.posterior_
-    if regression:
-        scores = log_density(posterior, X_test, y_test)
+    if data.regression:
+        scores = log_density(posterior, data.X_test, data.y_test)
     else:
-        scores = of_probabilities(model.predict_proba(X_test), y_test, len(y))
+        scores = data.of_probabilities(model.predict_proba(data.X_test))
     return Judged(scores, float(posterior.n_leaves.mean()))
 
 
-def imputed(
-    X: pd.DataFrame,
-    y: np.ndarray,
-    X_test: pd.DataFrame,
-    y_test: np.ndarray,
-    regression: bool,
-    seed: int,
-) -> Judged:
-    X, X_test = prepared(X, X_test)
-    return sampled(X, y, X_test, y_test, regression, seed)
+def imputed(data: Halves) -> Judged:
+    return sampled(data.prepared())
 
 
-def boosting(
-    X: pd.DataFrame,
-    y: np.ndarray,
-    X_test: pd.DataFrame,
-    y_test: np.ndarray,
-    regression: bool,
-    seed: int,
-) -> Judged:
-    settings = {"random_state": seed, "categorical_features": "from_dtype"}
-    if regression:
-        model = HistGradientBoostingRegressor(**settings)
-        return Judged(of_point(model, X, y, X_test, y_test), np.nan)
-    model = HistGradientBoostingClassifier(**settings).fit(X, y)
-    return Judged(of_probabilities(model.predict_proba(X_test), y_test, len(y)), np.nan)
+def boosting(data: Halves) -> Judged:
+    parameters = {"random_state": data.seed, "categorical_features": "from_dtype"}
+    if data.regression:
+        return Judged(data.of_point(HistGradientBoostingRegressor(**parameters)), np.nan)
+    model = HistGradientBoostingClassifier(**parameters).fit(data.X, data.y)
+    return Judged(data.of_probabilities(model.predict_proba(data.X_test)), np.nan)
 
 
-def cart(
-    X: pd.DataFrame,
-    y: np.ndarray,
-    X_test: pd.DataFrame,
-    y_test: np.ndarray,
-    regression: bool,
-    seed: int,
-) -> Judged:
-    X, X_test = prepared(X, X_test)
-    if not regression:
-        tree = pruned_classifier(X, y, seed)
-        scores = of_probabilities(smoothed_probabilities(tree, X_test), y_test, len(y))
+def cart(data: Halves) -> Judged:
+    data = data.prepared()
+    if not data.regression:
+        tree = pruned_classifier(data.X, data.y, data.seed)
+        scores = data.of_probabilities(smoothed_probabilities(tree, data.X_test))
         return Judged(scores, float(tree.get_n_leaves()))
-    search = GridSearchCV(DecisionTreeRegressor(random_state=seed), scaled(PRUNING, y)).fit(X, y)
-    tree = search.best_estimator_
-    return Judged(of_point(tree, X, y, X_test, y_test), float(tree.get_n_leaves()))
+    tree = DecisionTreeRegressor(random_state=data.seed)
+    tree = GridSearchCV(tree, scaled(PRUNING, data.y)).fit(data.X, data.y).best_estimator_
+    return Judged(data.of_point(tree), float(tree.get_n_leaves()))
 
 
 OURS, AFTER = "hamiltree", "imputed"
-MODELS: dict[str, Model] = {OURS: sampled, AFTER: imputed, "boosting": boosting, "CART": cart}
+MODELS: dict[str, Callable[[Halves], Judged]] = {
+    OURS: sampled,
+    AFTER: imputed,
+    "boosting": boosting,
+    "CART": cart,
+}
 ENOUGH = 12
 """Tables of the 15 on which the table as it is must be as good as the imputed one: the goal."""
 
@@ -244,7 +231,8 @@ def judge(name: str, model: str, seed: int) -> dict[str, Any]:
     begun = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # short runs, rare levels: the score shows it
-        scores, leaves = MODELS[model](X, y, X_test, y_test, source.regression, seed)
+        data = Halves(X, y, X_test, y_test, source.regression, seed)
+        scores, leaves = MODELS[model](data)
     return {
         "name": name,
         "model": model,

@@ -286,6 +286,12 @@ def test_values_of_options(text, value):
     assert type(value_of(text)) is type(value)
 
 
+def test_one_value_of_several_and_names_of_pairs():
+    assert value_of("grow", "sequence of str") == ("grow",)
+    assert value_of("2", "array") == (2,)
+    assert value_of("TRUE=3, a=b=1", "dict or str") == {"TRUE": 3, "a=b": 1}
+
+
 def test_an_error_shows_where_it_was_raised_if_asked(monkeypatch):
     monkeypatch.setenv("HAMILTREE_TRACEBACK", "1")
     result = CliRunner().invoke(app, ["summary", "nothing.nc"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pandas
+import pytest
 
 import hamiltree
 from hamiltree import Posterior
@@ -75,6 +76,38 @@ def test_report_with_held_out_rows(folder, fitted, regression, tmp_path):
     assert "new.csv lacks the target's column 'out?'" in wrong.output
 
 
+def test_held_out_rows_for_a_model_that_was_fitted_in_python(tmp_path):
+    table = pandas.DataFrame({"x": range(30), "sick": [k > 12 for k in range(30)]})
+    model = hamiltree.BayesianTreeClassifier(n_chains=2, n_warmup=30, n_draws=30, random_state=0)
+    model.fit(table[["x"]], table["sick"]).save(tmp_path / "m.nc")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    rows, page = tmp_path / "t.csv", tmp_path / "page.html"
+    refused = run("report", tmp_path / "m.nc", "-o", page, "--test", rows, code=1).stderr
+    assert "does not know the name of its target: --target NAME" in refused
+    run("report", tmp_path / "m.nc", "-o", page, "--test", rows, "--target", "sick")
+    assert "On 30 rows that the trees have not seen" in page.read_text("utf-8")
+    plot = ("plot", tmp_path / "m.nc", "calibration", "-o", tmp_path / "p.svg", "--data", rows)
+    assert "see --target" in run(*plot, code=1).stderr
+    run(*plot, "--target", "sick")
+    refused = run("report", tmp_path / "m.nc", "-o", page, "--test", rows, "-t", "x", code=1)
+    assert "has classes in 'x' that training did not have" in refused.stderr
+
+
+def test_new_rows_are_read_as_the_training_table_was(tmp_path):
+    """What means missing, and the decimal mark, need not be said again."""
+    lines = [f"{k},5;{'?' if k == 3 else k % 4};{'ab'[k > 9]}" for k in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["x;n;y", *lines]))
+    run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m.nc", "--missing", "?",
+        "--decimal", ",", "--n-chains", "2", "--n-warmup", "20", "--n-draws", "20")  # fmt: skip
+    (tmp_path / "new.csv").write_text("x;n\n3,5;?\n4,5;1\n")
+    new = run("predict", tmp_path / "m.nc", tmp_path / "new.csv", "--full-precision").stdout
+    (tmp_path / "out.csv").write_text(new)
+    model = hamiltree.load(tmp_path / "m.nc")
+    expected = model.predict_proba(pandas.DataFrame({"x": [3.5, 4.5], "n": [None, 1.0]}))[:, 1]
+    assert pandas.read_csv(tmp_path / "out.csv")["probability_b"].tolist() == expected.tolist()
+    run("report", tmp_path / "m.nc", "-o", tmp_path / "r.html", "--test", tmp_path / "t.csv")
+
+
 def test_weights_of_classes_as_an_option(folder, tmp_path):
     command = ("fit", folder / "patients.csv", "--target", "out?", "--drop", "Patient ID",
                "--n-chains", "2", "--n-warmup", "20", "--n-draws", "20")  # fmt: skip
@@ -83,3 +116,17 @@ def test_weights_of_classes_as_an_option(folder, tmp_path):
     assert model.class_weight == {"yes": 3, "no": 1}
     result = run(*command, "-o", tmp_path / "n.nc", "--class-weight", "maybe=3", code=1)
     assert "maybe" in result.output
+
+
+@pytest.mark.parametrize("labels", [("TRUE", "FALSE"), ("1", "0"), ("1", "few")])
+def test_weights_of_classes_that_look_like_other_values(labels, tmp_path):
+    rows = [f"{k},{labels[k % 2]}" for k in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y", *rows]))
+    given = ("--class-weight", f"{labels[0]}=3", "--informed-moves", "change")
+    run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m.nc", "--n-chains", "2",
+        "--n-warmup", "20", "--n-draws", "20", *given)  # fmt: skip
+    model = hamiltree.load(tmp_path / "m.nc")
+    (label,) = model.class_weight
+    assert label in model.classes_.tolist()
+    assert str(label) == labels[0]
+    assert model.method.informed_moves == ("change",)

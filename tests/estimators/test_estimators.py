@@ -174,7 +174,9 @@ def test_pandas_names_are_kept_and_checked():
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_clone_pickle_and_preset(estimator):
     X, labels = grid_data()
-    model = estimator(**SHORT, method=HMCDF(move_probs=[0.3, 0.3, 0.4]), h=np.float64(0.05))
+    model = estimator(
+        **SHORT, method=HMCDF(moves="prior", move_probs=[0.3, 0.3, 0.4]), h=np.float64(0.05)
+    )
     model.fit(X, target_for(estimator, labels))
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
@@ -340,7 +342,7 @@ def test_impossible_goals_are_refused():
             BayesianTreeClassifier(**SHORT | wrong).fit(X, y)
 
 
-def test_the_verdict_is_printed_where_progress_was_asked_for(capsys):
+def test_the_diagnosis_is_printed_where_progress_was_asked_for(capsys):
     X, y = grid_data()
     lengths = {"n_chains": 4, "n_warmup": 100, "n_draws": 300, "random_state": 7}
     for progress, said in ((None, False), (True, True)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas
 import pytest
 import sklearn
 from sklearn.datasets import load_iris
@@ -36,6 +37,36 @@ def test_zero_is_absent_and_two_is_twice(table, tmp_path):
     model.posterior_.save(path)
     weights = Posterior.load(path).training.weights
     np.testing.assert_array_equal(weights, times[times > 0])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("method", ["hmc-df", "hmc-dfi"])
+def test_rows_of_weight_zero_have_no_say_in_what_columns_are(method, rng):
+    """Levels and missing cells would otherwise take a part of the prior."""
+    table = pandas.DataFrame(
+        {
+            "age": rng.integers(20, 60, 40).astype(float),
+            "sex": rng.choice(["female", "male"], 40),
+            "site": rng.choice(["North", "South", "West"], 40),
+            "grade": pandas.Categorical(rng.choice(["low", "high"], 40), ["low", "high"], True),
+        }
+    )
+    y, weights = rng.choice(["no", "yes"], 40), np.ones(40)
+    weights[:4] = 0
+    table.loc[0, "site"] = "East"
+    table.loc[1, ["age", "sex"]] = None
+    table.loc[2, "age"] = 30.5
+    table.loc[3, "grade"] = None
+    there = weights > 0
+    model = BayesianTreeClassifier(method=method, **SHORT).fit(table, y, weights)
+    other = BayesianTreeClassifier(method=method, **SHORT).fit(table[there], y[there])
+    scale = model.posterior_.preprocessing
+    assert scale.columns == other.posterior_.preprocessing.columns
+    assert scale.columns[2].levels == ("North", "South", "West")
+    for name in ("threshold", "leaf", "log_posterior"):
+        found, expected = (getattr(m.posterior_.draws, name) for m in (model, other))
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(model.predict_proba(table), other.predict_proba(table))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -75,11 +75,11 @@ def regression() -> Split:
     return Split("cgm", whole.X[:80], whole.y[:80], whole.X_test[:30], whole.y_test[:30], "part")
 
 
-def fit_regressor(split, method, **settings):
+def fit_regressor(split, method, **changes):
     model = BayesianTreeRegressor(
         **parameters(
             method=method, n_chains=1, n_warmup=20, n_draws=30, random_state=0, n_jobs=1,
-            standardize=False, **settings,
+            standardize=False, **changes,
         )
     )  # fmt: skip
     return model.fit(split.X, split.y).posterior_
@@ -168,7 +168,7 @@ def test_a_long_run_that_was_stopped_goes_on(tmp_path, monkeypatch):
         if self.done > 20:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hamiltree.running.chains.BLOCKS_PER_ROUND", 1)
+    monkeypatch.setattr("hamiltree.running.chains.BATCHES_PER_ROUND", 1)
     monkeypatch.setattr(Chains, "_advance", impatient)
     with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted"):
         restarts.run_restart(config, split, tmp_path)

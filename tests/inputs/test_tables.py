@@ -63,6 +63,8 @@ def test_parquet_gives_the_same(tmp_path, table):
     assert read["size"].isna().tolist() == [False, True, False]
     assert read["site"].isna().tolist() == [False, False, True]
     assert read["flag"].tolist() == ["True", "False", "True"]
+    frame.set_index("count").to_parquet(path)  # pandas' index is a column of the file
+    assert list(read_table(path)) == ["count", "size", "site", "flag", "grade"]
     column = learn_encoding(read[["grade", "count"]], "count").columns[0]
     assert (column.kind, column.categories) == ("ordinal", ("low", "high"))
 

@@ -342,3 +342,21 @@ def test_none_is_one_thread_unless_joblib_says_otherwise(monkeypatch):
     model.set_params(n_jobs=2).predict_proba(rows)
     assert used == [2, 2]
     np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (
+            CGM(proposals=7),
+            "proposals=7 has no effect without moves='prior'.* at 100",
+        ),
+        (CGM(tau_prior=(2, 1)), r"tau_prior=\(2, 1\) has no effect without rule_prior='uniform01'"),
+        (HMCDF(move_probs=(0.3, 0.3, 0.4)), "move_probs=.* has no effect without moves='prior'"),
+        (HMCDF(adapt_steps=20), "adapt_steps=20 has no effect without adapt='transition'"),
+        (HMCDF(h_prior=(0.02, 1.0)), r"h_prior=.* has no effect without h='learn'"),
+    ],
+)
+def test_a_field_without_effect_is_refused_by_name(method, message):
+    with pytest.raises(ValueError, match=message):
+        BayesianTreeClassifier(method=method, h=None if method.name == "cgm" else 0.1).fit(*data())

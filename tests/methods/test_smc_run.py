@@ -1,4 +1,4 @@
-"""What SMC hands over, whatever the threads, blocks and memory; its parts; and the estimators."""
+"""What SMC hands over, whatever the threads, batches and memory; its parts; and the estimators."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_threads_blocks_and_memory_do_not_change_the_particles(proposal, monkeyp
     plain, _ = sample(problem, configuration, **lengths, n_jobs=1)
     threads, _ = sample(problem, configuration, **lengths, n_jobs=3)
     assert_same(plain, threads)
-    monkeypatch.setattr(chains, "BLOCK_SECONDS", 1e-6)
+    monkeypatch.setattr(chains, "BATCH_SECONDS", 1e-6)
     monkeypatch.setattr(smc, "FIRST_NODES", 3)
     monkeypatch.setattr(smc, "FIRST_ROWS", 2)
     monkeypatch.setattr(smc, "FIRST_WIDTH", 1)

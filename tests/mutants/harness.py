@@ -62,7 +62,7 @@ class Mutant:
     """One term, what takes its place, and the tests that must then fail."""
 
     what: str
-    """Which term, in words; its name."""
+    """Which term; the name of the mutant."""
     module: str
     """Its file, below ``src/hamiltree``."""
     function: str
@@ -250,8 +250,8 @@ def run_all(mutants: list[Mutant], check_all: bool) -> int:
             sound.add(tests)
         after = run_mutant(mutant, tests)
         left += not after.killed
-        verdict = f"**SURVIVED**: {after.test} {after.why}".strip()
+        outcome = f"**SURVIVED**: {after.test} {after.why}".strip()
         if after.killed:
-            verdict = f"`{after.test.split('::', 1)[-1]}`"
-        print(f"| {mutant.what} | `{mutant.module}` | {verdict} |", flush=True)
+            outcome = f"`{after.test.split('::', 1)[-1]}`"
+        print(f"| {mutant.what} | `{mutant.module}` | {outcome} |", flush=True)
     return left

@@ -1,4 +1,4 @@
-"""The verdict on chains whose truth is known."""
+"""Diagnoses of chains whose truth is known."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ..reference.model import Prior, sample_tree, shape, splits
 from ..support.fake_draws import fake_posterior, fake_rows
 
 N = 4000
-LEVEL = 1e-5  # of each test; there are fewer than 65 of them: a false alarm in 1,500 runs
+LEVEL = 1e-5  # of a false alarm in each test
 FEATURES = (1.0, 3.0, 2.0, 0.5)
 SHAPES = {"alpha_split": 0.8, "beta_split": 0.7, "max_leaves": 6}
 HARD = {"feature_prior": FEATURES, "min_leaves": 1}

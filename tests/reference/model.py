@@ -302,19 +302,6 @@ def sample_y(rng: np.random.Generator, tree: Tree, X: Array, h: float, sigma: fl
     return np.asarray(phi(tree, X, h) @ mu + sigma * rng.normal(size=len(X)))
 
 
-def sample_classes(
-    rng: np.random.Generator, tree: Tree, X: Array, n_classes: int, prior: Prior = Prior()
-) -> NDArray[np.int64]:
-    """Draw labels of a hard tree: leaf probabilities from their Dirichlet, then the labels.
-
-    Only hard splits (h = 0): the soft likelihood is not a distribution over labels.
-    """
-    a = np.broadcast_to(np.asarray(prior.classes, dtype=float), (n_classes,))
-    leaf_of_row = phi(tree, X, 0.0).argmax(axis=1)
-    probabilities = rng.dirichlet(a, size=len(leaves(tree)))
-    return np.array([rng.choice(n_classes, p=probabilities[k]) for k in leaf_of_row], np.int64)
-
-
 # ------------------------------------------------------------------------------------- toys
 @dataclass(frozen=True)
 class Toy:

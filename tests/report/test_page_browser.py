@@ -98,7 +98,7 @@ def test_one_row_is_printed_by_itself(opened):
     opened.click("#row-print")
     assert opened.evaluate("window.printed")
     opened.emulate_media(media="print")
-    for kept in ("#row-section", "#answer", "#moved .effects", ".print-only", ".verdict", "h1"):
+    for kept in ("#row-section", "#answer", "#moved .effects", ".print-only", ".diagnosis", "h1"):
         assert opened.locator(kept).first.is_visible(), kept
     for left_out in ("#trees", "#performance", "#features", "#row-0", ".actions button"):
         assert opened.locator(left_out).first.is_hidden(), left_out

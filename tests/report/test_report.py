@@ -147,7 +147,7 @@ def test_no_draws_are_refused(seed):
         report_html(fake_posterior(seed), n_draws=0)
 
 
-# ---------------------------------------------------------------------- words
+# ---------------------------------------------------------------------- texts
 
 
 def test_share_of_trees(seed):

@@ -289,7 +289,7 @@ def test_texts_stand_out_in_light_and_dark(scheme, chrome, report):
     assert (paper > 0.9) == (scheme == "light")
     texts = {
         "body": "color", ".about": "color", ".hint": "color", ".kind": "color",
-        ".verdict strong": "color", "svg .title": "fill", "svg .tick": "fill",
+        ".diagnosis strong": "color", "svg .title": "fill", "svg .tick": "fill",
     }  # fmt: skip
     for selector, name in texts.items():
         ink = luminance(page.evaluate(style, [selector, name]))

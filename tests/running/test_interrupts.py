@@ -32,7 +32,7 @@ sys.path.insert(0, "")
 warnings.simplefilter("ignore")
 from hamiltree.running import chains
 from tests.running.test_checkpoint import LONG, fitted
-chains.BLOCK_SECONDS = 0.02
+chains.BATCH_SECONDS = 0.02
 advance = chains.Chains._advance
 def noted(self, *arguments):
     advance(self, *arguments)
@@ -61,7 +61,7 @@ for k in range(10):
         print("caught", error, flush=True)
 """
 
-LONG_BLOCKS = """
+LONG_BATCHES = """
 from hamiltree.samplers.rjhmc import RJHMCChain
 def slow(self, n):
     print("drawing", flush=True)
@@ -142,9 +142,9 @@ def test_sigterm_ends_the_command_line(tmp_path):
 
 
 @needs_signals
-def test_a_second_ctrl_c_does_not_wait_for_the_block_under_way():
+def test_a_second_ctrl_c_does_not_wait_for_the_batch_under_way():
     started = time.monotonic()
-    status, out, errors = ended(LONG_BLOCKS, signal.SIGINT, signal.SIGINT)
+    status, out, errors = ended(LONG_BATCHES, signal.SIGINT, signal.SIGINT)
     assert status == -signal.SIGINT, errors
     assert "KeyboardInterrupt" in errors
     assert "returned" not in out
@@ -153,7 +153,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_block_under_way():
 
 @needs_signals
 def test_ctrl_c_and_then_sigterm_ends_the_process():
-    status, out, errors = ended(LONG_BLOCKS, signal.SIGINT, signal.SIGTERM, signal.SIGTERM)
+    status, out, errors = ended(LONG_BATCHES, signal.SIGINT, signal.SIGTERM, signal.SIGTERM)
     assert status == -signal.SIGTERM, errors
     assert "returned" not in out
 
@@ -185,7 +185,7 @@ def seen(monkeypatch):
         done[0] = self.done
 
     monkeypatch.setattr(Chains, "_advance", noted)
-    monkeypatch.setattr("hamiltree.running.chains.BLOCK_SECONDS", 0.02)
+    monkeypatch.setattr("hamiltree.running.chains.BATCH_SECONDS", 0.02)
     return done
 
 
@@ -225,8 +225,8 @@ def test_ctrl_c_in_warm_up_loses_nothing_with_a_checkpoint(tmp_path, seen):
         fitted(long)
 
 
-def test_an_interrupt_of_somebody_elses_waits_for_the_blocks_under_way(monkeypatch):
-    """A handler that raises at once, in the middle of a block: its draws are whole."""
+def test_an_interrupt_of_somebody_elses_waits_for_the_batches_under_way(monkeypatch):
+    """A handler that raises at once, in the middle of a batch: its draws are whole."""
     from hamiltree.samplers.rjhmc import RJHMCChain
 
     advance, started = RJHMCChain.advance, threading.Event()

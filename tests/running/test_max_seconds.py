@@ -33,13 +33,13 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Each block of a chain, of five iterations, takes one second of the limit's clock."""
+    """Each batch of a chain, of five iterations, takes one second of the limit's clock."""
     clock = Clock()
     monkeypatch.setattr(interrupts, "time", clock)
 
     def pace(self, n, seconds):
         clock.now += 1.0
-        self.block = 5
+        self.batch = 5
 
     monkeypatch.setattr(chains_module.Chains, "_pace", pace)
     return clock
@@ -123,7 +123,7 @@ def test_replicas_that_would_not_be_done_in_time_are_not_added(monkeypatch):
 
 
 def test_it_ends_in_time():
-    """By the real clock, within a block of each chain, with room for a busy machine."""
+    """By the real clock, within a batch of each chain, with room for a busy machine."""
     data = make_cgm(400, random_state=0)
     model = BayesianTreeRegressor(h=0, n_draws=10**6, max_seconds=1.5, random_state=0)
     model.set_params(n_draws=50).fit(data.data, data.target)  # compiles

@@ -1,4 +1,4 @@
-"""The loop around the chains: seeds, threads, blocks, interruption, what is recorded."""
+"""The loop around the chains: seeds, threads, batches, interruption, what is recorded."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_chains_differ_and_more_chains_keep_the_first(seed):
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 @pytest.mark.parametrize("name", ["three-classes", "regression"])
-def test_blocks_do_not_change_the_draws(name, configuration, seed):
-    """One go, single steps across the end of warm-up, and a block that fills up: the same bits."""
+def test_batches_do_not_change_the_draws(name, configuration, seed):
+    """One go, single steps across the end of warm-up, and a buffer that fills up: the same bits."""
     data = problem(name)
     chosen = changed(BASE, h_init=0.3, **CONFIGURATIONS[configuration])
 
@@ -146,7 +146,7 @@ def test_statistics_and_tallies(seed):
 @pytest.fixture
 def ctrl_c_soon(monkeypatch):
     """Ctrl-C a second after a run begins to listen for it, however long setting it up takes."""
-    monkeypatch.setattr(chains_module, "BLOCK_SECONDS", 0.02)
+    monkeypatch.setattr(chains_module, "BATCH_SECONDS", 0.02)
     listen = Stop.__enter__
 
     def listen_and_wait(stop):
@@ -339,10 +339,10 @@ def test_compilation_is_announced_where_there_is_some(capsys, monkeypatch):
 
 
 def test_a_slow_chain_does_not_keep_the_others_waiting():
-    """One of two threads is busy with a block of chain 0 until the others have done theirs."""
+    """One of two threads is busy with a batch of chain 0 until the others have done theirs."""
     others_done = threading.Event()
     chains = Chains(problem(), BASE, n_chains=3, n_warmup=40, n_jobs=2)
-    chains.block = 1
+    chains.batch = 1
     waited = []
 
     def slow(advance):
@@ -355,10 +355,10 @@ def test_a_slow_chain_does_not_keep_the_others_waiting():
 
     def noted(advance):
         def advance_and_note(n):
-            blocks = advance(n)
+            pieces = advance(n)
             if all(chain.iteration == 40 for chain in chains.chains[1:]):
                 others_done.set()
-            return blocks
+            return pieces
 
         return advance_and_note
 
@@ -376,7 +376,7 @@ def test_chains_meet_when_asked_to():
 
     lengths = {"n_chains": 3, "n_warmup": 10, "n_jobs": 2}
     chains = Chains(problem(), BASE, **lengths, checkpoints=Soon())
-    chains.block = 5
+    chains.batch = 5
     chains.advance(10_000)
     ends = {chain.iteration for chain in chains.chains}
     assert len(ends) == 1

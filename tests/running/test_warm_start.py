@@ -108,7 +108,7 @@ def test_an_interrupted_run_can_go_on(monkeypatch):
         if self.n_draws > 20:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hamiltree.running.chains.BLOCK_SECONDS", 0.001)
+    monkeypatch.setattr("hamiltree.running.chains.BATCH_SECONDS", 0.001)
     monkeypatch.setattr(Chains, "_advance", impatient)
     with pytest.warns(UserWarning, match="fit again with warm_start=True to continue"):
         model.fit(X, y)

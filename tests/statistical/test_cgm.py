@@ -27,7 +27,7 @@ from .hard_battery import (
     run_hard,
 )
 
-LEVEL = 1e-4  # of each call below; some 40 in both files: a false alarm in 250 runs of them
+LEVEL = 1e-4  # of a false alarm in each test of each quantity
 N_DRAWS = 30_000
 SHORT = [("uniform", "classes"), ("uniform", "regression"), ("uniform", "common")]
 SHORT += [("gap", "classes"), ("uniform01", "regression")]

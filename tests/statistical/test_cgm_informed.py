@@ -40,7 +40,7 @@ from .hard_battery import (
     run_hard,
 )
 
-LEVEL = 1e-5  # of each of two or three tests per case: a false alarm in some 300 runs of all cases
+LEVEL = 1e-5  # of a false alarm in each test of each quantity
 KINDS = ("uniform", "gap", "uniform01")
 MOVES = tuple(name for name in KNOWN_MOVES if name != "rare")
 BOTH_WAYS = {"grow": ("grow", "prune"), "insert": ("insert", "delete")}

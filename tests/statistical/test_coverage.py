@@ -22,7 +22,7 @@ from ..support.configuring import configured
 
 PRIOR = Prior(alpha_split=0.7, beta_split=1.0, max_leaves=6, sigma=(3.0, 1.0))
 ROWS, NEW = 40, 40
-LEVEL = 1e-4  # of a false alarm, a case
+LEVEL = 1e-4  # of a false alarm per case
 EDGES = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
 
 

@@ -23,7 +23,7 @@ from .test_learned_posterior import KINDS, PRIOR_OF_H, small
 from .test_learned_posterior import exact as exact_learned
 
 MOST = norm.isf(1e-4 / 2)
-"""Errors that an estimate may be off: of the 15 toys, a false alarm in 700 runs of this file."""
+"""Standard errors that an estimate may be off: a false alarm in 10,000 toys."""
 
 SOFT = {
     "classes": ("two-classes", "hmc-df", {"h": 0.1, "likelihood": "paper"}),

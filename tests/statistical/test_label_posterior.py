@@ -22,7 +22,7 @@ from ..reference.stats import compare_means, total_variation
 from .battery import run_toy
 from .prior_battery import OPTIONS, assert_prior, toy
 
-LEVEL = 1e-5  # some 6 tests in each of some 20 cases: a false alarm in 800 runs of the file
+LEVEL = 1e-5  # of a false alarm in each test of each quantity
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..reference.stats import kolmogorov
 from .battery import assert_exact, run_toy
 from .prior_battery import OPTIONS, assert_prior, toy
 
-LEVEL = 1e-5  # some 15 tests in each of 14 cases: a false alarm in 500 runs of the file
+LEVEL = 1e-5  # of a false alarm in each test of each quantity
 PRIOR_OF_H = (0.12, 0.7)  # wide enough to see the data in it, and within reach of quadrature
 
 KINDS = {

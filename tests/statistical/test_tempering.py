@@ -29,6 +29,12 @@ from .test_learned_posterior import exact as exact_learned
 LEVEL = 1e-4
 
 
+def assert_known_exact(sampled, truth):
+    """By the functionals whose exact means are known."""
+    known = {name: v for name, v in sampled.functionals.items() if name in truth.means}
+    assert_exact(replace(sampled, functionals=known), truth, level=LEVEL)
+
+
 @pytest.mark.parametrize(
     ("toy", "method", "h", "hottest_power"),
     [
@@ -88,8 +94,7 @@ def test_leaf_probabilities_are_exact(hottest_power, seed):
         hottest_power=hottest_power,
     )
     truth = label_posterior(toy, method="hmc-df", h=0.1)
-    known = {name: v for name, v in sampled.functionals.items() if name in truth.means}
-    assert_exact(replace(sampled, functionals=known), truth, level=LEVEL)
+    assert_known_exact(sampled, truth)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +120,7 @@ def test_learned_h_is_exact(toy, kind, seed):
         replicas=3,
         **KINDS[kind],
     )
-    known = {name: v for name, v in sampled.functionals.items() if name in truth.means}
-    assert_exact(replace(sampled, functionals=known), truth, level=LEVEL)
+    assert_known_exact(sampled, truth)
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def place() -> dict[str, str]:
 
 
 def differences(found: Mapping[str, str], stored: Mapping[str, Any]) -> dict[str, str]:
-    """By configuration, in words, what differs from the file."""
+    """What differs from the file, by configuration."""
     there = {name: stored[name] for name in place()}
     comparable = CONFIGURATIONS if there == place() else EVERYWHERE
     wanted = {name: stored["draws"].get(name) for name in comparable} | stored["as in 0.1.0"]

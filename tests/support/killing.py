@@ -1,7 +1,7 @@
 """Runs that are killed (SIGKILL) at random moments and go on: ``python -m tests.support.killing``.
 
 A process of its own, which forks one child a life: the compiled code is loaded only once. A child
-fits with a checkpoint that is written after every block, so that many of the moments are while it
+fits with a checkpoint that is written after every batch, so that many of the moments are while it
 writes. The last child is left alone. Its draws are compared with an undisturbed run's.
 """
 
@@ -41,14 +41,14 @@ def estimator_of(kind: str, task: str, seed: int) -> Any:
     return ESTIMATORS[task](**given, n_warmup=120, n_draws=1080, random_state=seed)
 
 
-def hurry(block: int) -> None:
-    """Many short blocks, none faster than a hundredth of a second, and a checkpoint after each."""
+def hurry(batch: int) -> None:
+    """Many short batches, none faster than a hundredth of a second, and a checkpoint after each."""
     checkpoints.MAX_SHARE = np.inf
     advance = chains.Chains._advance
 
     def slowly(self: Any, *arguments: Any) -> None:
         advance(self, *arguments)
-        self.block = block
+        self.batch = batch
         time.sleep(0.01)
 
     chains.Chains._advance = slowly
@@ -60,7 +60,7 @@ def life(model: Any, task: str, out: Path, *, hurried: bool) -> int:
     if child == 0:
         try:
             if hurried:
-                hurry(block=40 if model.method == "smc" else 4)
+                hurry(batch=40 if model.method == "smc" else 4)
             model.fit(*data_of(task))
             out.write_bytes(
                 pickle.dumps((arrays_of(model.posterior_.draws), model.posterior_.info))

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pandas
 import typer
 from rich.table import Table
@@ -190,20 +191,25 @@ def fit(
     except SeveralTableError as several:
         raise_all([*problems, *several.problems])
     raise_all(problems)
+    known = numbers if kind == "regression" else labels(y)
+    given = parameters_of(kind, parameters)
+    if isinstance(weights := given.get("class_weight"), dict):
+        by_text = {str(label): label for label in np.unique(known).tolist()}
+        given["class_weight"] = {by_text.get(name, name): w for name, w in weights.items()}
     model = ESTIMATORS[kind](
         random_state=seed,
         n_jobs=n_jobs,
         checkpoint=checkpoint,
         checkpoint_seconds=checkpoint_seconds,
-        **parameters_of(kind, parameters),
+        **given,
     )
     if not as_json:
         _print_table(data, frame, encoding, kind, reason)
     started = time.perf_counter()
     with warnings_as_notes(ConvergenceWarning):  # the summary says it
-        model.fit(encoding.encode(frame), numbers if kind == "regression" else labels(y))
+        model.fit(encoding.encode(frame), known)
     posterior = model.posterior_.without_data() if without_data else model.posterior_
-    posterior.table = TrainingTable(encoding, data.name, len(frame))
+    posterior.table = TrainingTable(encoding, data.name, len(frame), tuple(missing or ()), decimal)
     posterior.save(output)
     if as_json:
         decided = {column.name: column.describe() for column in encoding.columns}

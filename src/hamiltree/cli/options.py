@@ -43,6 +43,8 @@ METAVARS = {
     "int or str": "INT",
 }
 """Types of parameters as they are typed."""
+SEQUENCES = ("array", "sequence of str")
+"""Types that are several values, even where only one is typed."""
 RUN = "The run and the prior, for every method"
 SEVERAL = "Several methods"
 HMC = ("hmc-df", "hmc-dfi")
@@ -148,8 +150,13 @@ def parameters_of(task: str, options: dict[str, str | None]) -> dict[str, Any]:
 
     Refuses those of the other task, and those that the chosen method does not have.
     """
-    given = {name: value_of(text) for name, text in options.items() if text is not None}
     of_methods = method_fields()
+    fields = estimator_fields() | {name: f for name, (f, _) in of_methods.items()}
+    given = {
+        name: value_of(text, fields[name].metadata["limits"].kind)
+        for name, text in options.items()
+        if text is not None
+    }
     usable = {f.name for f in declared(ESTIMATORS[task])}
     usable |= {n for n, (f, _) in of_methods.items() if f.metadata["task"] in (None, task)}
     for name in given:
@@ -171,18 +178,21 @@ def parameters_of(task: str, options: dict[str, str | None]) -> dict[str, Any]:
     return given
 
 
-def value_of(text: str) -> Any:
-    """Numbers, true and false; several of them, or pairs A=1, with commas between; or the text."""
+def value_of(text: str, kind: str = "") -> Any:
+    """Numbers, true and false; several of them, or pairs A=1, with commas between; or the text.
+
+    ``kind``: the type of the parameter. The names in pairs stay texts.
+    """
     if "=" in text:
-        pairs = [part.partition("=") for part in text.split(",")]
-        return {value_of(name.strip()): value_of(value.strip()) for name, _, value in pairs}
-    if "," in text:
+        pairs = [part.rpartition("=") for part in text.split(",")]
+        return {name.strip(): value_of(value.strip()) for name, _, value in pairs}
+    if "," in text or kind in SEQUENCES:
         return tuple(value_of(part.strip()) for part in text.split(","))
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    for kind in (int, float):
+    for number in (int, float):
         try:
-            return kind(text)
+            return number(text)
         except ValueError:
             continue
     return text

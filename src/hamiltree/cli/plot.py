@@ -12,7 +12,7 @@ import typer
 
 from ..posterior import Posterior
 from .figures import save_figure
-from .rows import rows_of
+from .rows import Target, rows_of
 from .screen import ModelFile, examples, load, note, writable
 
 KINDS = (
@@ -58,17 +58,18 @@ def plot(
         Path | None,
         typer.Option(help="Table of rows to show, with the target where a plot needs it."),
     ] = None,
+    target: Target = None,
 ) -> None:
     """Draw one plot of the posterior into a file."""
     name: str = kind.value
-    target = writable(output or Path(f"{name}.png"))
+    file = writable(output or Path(f"{name}.png"))
     posterior = load(model)
     draw = _function(name)
     known = inspect.signature(draw).parameters
     given: dict[str, Any] = {"feature": _features(name, feature), "quantity": quantity}
     given["label"] = None if label is None else _class(posterior, label)
     if data is not None:
-        given |= rows_of(posterior, data, with_target="y" in known)
+        given |= rows_of(posterior, data, with_target="y" in known, target=target)
     given = {option: value for option, value in given.items() if value is not None}
     unused = [option for option in given if option not in known]
     if unused:
@@ -76,8 +77,8 @@ def plot(
     for option, parameter in known.items():
         if parameter.default is parameter.empty and option not in ("posterior", *given):
             raise ValueError(f"{name} needs {_option(option)}: held-out rows")
-    save_figure(lambda: draw(posterior, **given), target)
-    note(f"wrote {target}")
+    save_figure(lambda: draw(posterior, **given), file)
+    note(f"wrote {file}")
 
 
 def _features(kind: str, given: list[str] | None) -> Any:
@@ -97,7 +98,8 @@ def _function(kind: str) -> Callable[..., Any]:
 
 
 def _option(parameter: str) -> str:
-    return {"X": "--data", "y": "--data with the target's column"}.get(parameter, f"--{parameter}")
+    names = {"X": "--data", "y": "--data with the target's column (see --target)"}
+    return names.get(parameter, f"--{parameter}")
 
 
 def _class(posterior: Posterior, text: str) -> Any:

@@ -11,8 +11,8 @@ import pandas
 import typer
 
 from ..estimators.classifier import INTERVAL_SEED
-from ..inputs.encoding import encoding_of
-from ..inputs.tables import TableError, listed, read_table
+from ..inputs.encoding import encoding_of, read_like_training
+from ..inputs.tables import TableError, listed
 from ..posterior import Posterior
 from ..utils.json_text import json_text
 from .screen import Json, ModelFile, examples, load, note, out, writable
@@ -48,7 +48,10 @@ def predict(
     full: Annotated[
         bool, typer.Option("--full-precision", help="All digits, without rounding.")
     ] = False,
-    decimal: Annotated[str, typer.Option(help="Decimal mark of the CSV.")] = ".",
+    decimal: Annotated[
+        str | None,
+        typer.Option(help="Decimal mark of the CSV; by default that of the training table."),
+    ] = None,
     n_jobs: Annotated[int, typer.Option(help="Threads; -1: all cores.")] = -1,
 ) -> None:
     """Predict new rows; their columns may be in any order.
@@ -61,7 +64,7 @@ def predict(
     if output is not None:
         writable(output)
     posterior = load(model)
-    frame = read_table(data, decimal=decimal)
+    frame = read_like_training(data, posterior, decimal)
     encoding = encoding_of(posterior)
     unknown = [repr(name) for name in keep or [] if name not in frame]
     if unknown:

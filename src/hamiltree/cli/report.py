@@ -10,7 +10,7 @@ import typer
 from ..inputs.tables import TableError
 from ..report import write_report
 from ..report.contents import DRAWS
-from .rows import rows_of
+from .rows import Target, rows_of
 from .screen import ModelFile, examples, load, note, writable
 
 
@@ -40,6 +40,7 @@ def report(
             show_default=False,
         ),
     ] = None,
+    target: Target = None,
     names: Annotated[
         Path | None,
         typer.Option(
@@ -54,9 +55,14 @@ def report(
     posterior = load(model)
     held_out: dict[str, Any] = {}
     if test is not None:
-        rows = rows_of(posterior, test, with_target=True)
+        rows = rows_of(posterior, test, with_target=True, target=target)
         if "y" not in rows:
-            wanted = posterior.table.encoding.target if posterior.table else ""
+            wanted = target or (posterior.table.encoding.target if posterior.table else "")
+            if not wanted:
+                raise TableError(
+                    "the model was fitted in Python and does not know the name of its target: "
+                    "--target NAME"
+                )
             raise TableError(f"{test.name} lacks the target's column {wanted!r}")
         held_out = {"X_test": rows["X"], "y_test": rows["y"]}
     write_report(posterior, output, title=title, n_draws=draws, names=names, **held_out)

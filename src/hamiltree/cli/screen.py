@@ -1,9 +1,9 @@
-"""What the commands share: the app, two consoles, errors in words, files to read and write.
+"""What the commands share: the app, two consoles, error messages, files to read and write.
 
 Results go to standard output and everything else to standard error, so that output can be piped.
-Exit codes: 0 done; 1 the input cannot be used, said in words; 2 wrong usage of the command line;
-3 a check was asked for and failed, 4 it could not be made; 130 Ctrl-C before there was a result;
-143 SIGTERM.
+Exit codes: 0 done; 1 the input cannot be used, and a message says why; 2 wrong usage of the
+command line; 3 a check was asked for and failed, 4 it could not be made; 130 Ctrl-C before there
+was a result; 143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Seed = Annotated[int, typer.Option(help="Random seed.")]
 
 
 class ClearErrors(TyperGroup):
-    """Commands whose errors about the input are told in words, with exit code 1."""
+    """Commands that show errors about the input as messages, not tracebacks; exit code 1."""
 
     def invoke(self, ctx: Any) -> Any:
         given = [*getattr(ctx, "_protected_args", []), *ctx.args]
@@ -65,7 +65,7 @@ class ClearErrors(TyperGroup):
             if os.environ.get(TRACEBACK):
                 raise
             err.print("[bold red]error:[/bold red]", end=" ")
-            err.print(_words(error), markup=False)
+            err.print(_message(error), markup=False)
             if isinstance(error, TableError) and (error.options or error.instead):
                 err.print("Corrected, if that is what you meant:")
                 err.print(f"  {corrected(given, error)}", markup=False)
@@ -96,7 +96,7 @@ def corrected(given: list[str], error: TableError) -> str:
     return shlex.join(["hamiltree", *parts, *error.options])
 
 
-def _words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     text = str(error) or type(error).__name__
@@ -129,7 +129,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def warnings_as_notes(*ignored: type[Warning]) -> Iterator[None]:
-    """Tell the library's warnings in words, once each, after the work."""
+    """Print the library's warnings as notes, once each, after the work."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for category in ignored:

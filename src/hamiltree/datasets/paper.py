@@ -52,7 +52,7 @@ class Split:
     X_test: FloatArray
     y_test: NDArray[Any]
     source: str
-    """Where the rows come from, in words."""
+    """A description of where the rows come from."""
 
     @property
     def n_classes(self) -> int:

@@ -16,10 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..inputs.columns import as_frame, learn_table, read_table
+from ..inputs.columns import as_frame, learn_table, names_of, read_table, without_na
 from ..inputs.columns import coded as coded_rows
 from ..inputs.preprocess import Preprocessing, only_numbers, refuse_missing
-from ..inputs.weights import sampled_order, weights_of
+from ..inputs.refusals import refuse_text_target
+from ..inputs.weights import counted, sampled_order, weights_of
 from ..methods import Method, chosen
 from ..methods.base import LENGTHS, SHARED, Configuration
 from ..methods.common import softness_of_used
@@ -72,6 +73,8 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
         method = chosen(self.method, self.preset)
         method.refuse_unused(values)
         numbers, columns = learn_table(X, values["categorical_features"])
+        if is_regressor(self):
+            refuse_text_target(y)
         with only_numbers(X=numbers, y=y):
             rows, target = validate_data(
                 self,
@@ -83,18 +86,26 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
                 y_numeric=is_regressor(self),
             )
         refuse_missing(target)
-        rows, target, weights = self._weigh(rows, target, sample_weight)
+        rows, target, weights, columns = counted(
+            rows,
+            target,
+            self._with_class_weights(weights_of(sample_weight, len(rows)), target),
+            columns,
+        )
         rows, names = coded_rows(rows), _names_of(numbers)
-        about = {"columns": columns, "expand": method.takes_numbers_only}
+        about = {
+            "feature_names": names,
+            "columns": columns,
+            "dtype": self.dtype,
+            "expand": method.takes_numbers_only,
+        }
         # What the sampler sees; all that is told of the training rows is told in the user's order.
         order = sampled_order(rows, target, weights)
         if order is None:
             sampled = TrainingData(rows, target, weights)
         else:
             sampled = TrainingData(rows[order], target[order])
-        preprocessing, coded, n_classes = self._learn(
-            sampled.X, sampled.y, sampled.weights, names, about
-        )
+        preprocessing, coded, n_classes = self._learn(sampled, about)
         configuration = self._configuration(method, values, preprocessing, n_classes)
         lengths = method.filled({name: values[name] for name in LENGTHS})
         lengths["n_warmup"] = lengths["n_warmup"] or 0
@@ -246,32 +257,18 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
         h[posterior.preprocessing.used] = mean
         return h
 
-    def _weigh(
-        self, X: FloatArray, y: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[FloatArray, NDArray[Any], FloatArray | None]:
-        """Rows that count, their targets, and their weights; None where all are 1."""
-        weights = self._with_class_weights(weights_of(sample_weight, len(X)), y)
-        present = weights > 0
-        if not present.all():
-            X, y, weights = X[present], y[present], weights[present]
-        if len(X) < 2:
-            raise ValueError("fewer than 2 rows have a positive weight")
-        return X, y, None if (weights == 1).all() else weights
-
     def _with_class_weights(self, weights: FloatArray, y: NDArray[Any]) -> FloatArray:
         """Only classification has classes."""
         return weights
 
     @abstractmethod
     def _learn(
-        self,
-        X: FloatArray,
-        y: NDArray[Any],
-        weights: FloatArray | None,
-        names: tuple[str, ...] | None,
-        about: dict[str, Any],
+        self, training: TrainingData, about: dict[str, Any]
     ) -> tuple[Preprocessing, NDArray[Any], int]:
-        """Preprocessing, the target as the model sees it, and the number of classes or 0."""
+        """Preprocessing, the target as the model sees it, and the number of classes or 0.
+
+        ``training.y`` are the user's labels or numbers; ``about`` goes to ``preprocess.learn``.
+        """
 
     @abstractmethod
     def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
@@ -294,9 +291,11 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
 
     def _read(self, X: Any) -> Any:
         """New rows as numbers, where training had categories or the rows are a table."""
-        scale = self.posterior_.preprocessing
-        if not scale.columns and as_frame(X) is None:
-            return X
+        scale, frame = self.posterior_.preprocessing, as_frame(X)
+        if frame is None and not scale.columns:
+            return without_na(X)
+        if frame is not None and not hasattr(self, "feature_names_in_"):
+            scale.check_names(names_of(frame))  # which scikit-learn does where all are texts
         return read_table(X, scale.columns, scale.feature_names)
 
     def __sklearn_tags__(self) -> Tags:

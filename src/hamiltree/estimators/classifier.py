@@ -13,15 +13,17 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..inputs.preprocess import Preprocessing, learn
 from ..inputs.weights import with_class_weights
-from ..methods.parameters import class_weights, documented, parameter
+from ..methods.parameters import class_weights, parameter
+from ..posterior.draws import TrainingData
 from ..utils.arrays import FloatArray
 from .base import BayesianTree, tails_of
+from .parameters import documented_estimator
 
 INTERVAL_SEED = 0  # intervals are part of the answer: the same each time they are asked for
 EXACT_FLOATS = 2.0**53  # up to here a float64 keeps every whole number apart
 
 
-@documented
+@documented_estimator
 @dataclass(kw_only=True, eq=False, repr=False)
 class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
     """Classification by the posterior distribution over decision trees.
@@ -32,18 +34,9 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
 
     Attributes
     ----------
-    posterior_ : Posterior
-        All sampled trees, with predictions, diagnostics and files.
+    {attributes}
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of the splits on each column.
-    h_ : ndarray of shape (n_features_in_,)
-        Softness per column: as given, as chosen, or the posterior mean.
-    n_features_in_ : int
-        Number of columns seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if the columns of X had names.
 
     Examples
     --------
@@ -96,31 +89,35 @@ class BayesianTreeClassifier(ClassifierMixin, BayesianTree):
         return np.moveaxis(quantiles, 0, 2)
 
     def _with_class_weights(self, weights: FloatArray, y: NDArray[Any]) -> FloatArray:
+        if self.class_weight is not None:
+            classes_of(y)  # which refuses labels that have no order
         return with_class_weights(weights, y, self.class_weight)
 
     def _learn(
-        self,
-        X: FloatArray,
-        y: NDArray[Any],
-        weights: FloatArray | None,
-        names: tuple[str, ...] | None,
-        about: dict[str, Any],
+        self, training: TrainingData, about: dict[str, Any]
     ) -> tuple[Preprocessing, NDArray[Any], int]:
+        y = training.y
         if y.dtype.kind == "f" and np.abs(y).max() >= EXACT_FLOATS:
             raise ValueError(
                 "class labels of 2**53 and more cannot be told apart as floating-point numbers: "
                 "give y as strings, or as an array of integers"
             )
-        try:
-            check_classification_targets(y)
-            self.classes_, codes = np.unique(y, return_inverse=True)
-        except TypeError as error:
-            raise TypeError(f"class labels of different types have no order: {error}") from None
+        self.classes_, codes = classes_of(y)
         if len(self.classes_) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 classes; got 1 class")
-        scale = learn(X, names, classes=self.classes_, dtype=self.dtype, **about)
+        scale = learn(training.X, classes=self.classes_, weights=training.weights, **about)
         return scale, codes, len(self.classes_)
 
     def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:
         right: NDArray[np.bool_] = trees == y
         return right.astype(np.float64)
+
+
+def classes_of(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The labels, sorted, and each row's place among them."""
+    try:
+        check_classification_targets(y)
+        labels, codes = np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(f"class labels of different types have no order: {error}") from None
+    return labels, codes

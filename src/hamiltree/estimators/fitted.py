@@ -135,13 +135,14 @@ class Fitted:
         if hasattr(row, "columns"):
             return row
         if isinstance(row, Mapping) or (isinstance(row, pandas.Series) and names is not None):
-            own = self.posterior_.preprocessing.feature_names
-            missing = [name for name in own if name not in row]
+            own, cells = self.posterior_.preprocessing.feature_names, dict(row.items())
+            cells = {str(name): cell for name, cell in cells.items()}  # names may be integers
+            missing = [name for name in own if name not in cells]
             if missing:
                 raise ValueError(f"the row lacks {', '.join(missing)}")
-            values = np.array([[row[name] for name in own]])
-        else:
-            values = np.atleast_2d(np.asarray(row))
+            row = [cells[name] for name in own]
+        # as objects: beside a text NumPy would make texts of numbers and of missing cells
+        values = np.atleast_2d(np.asarray(row, dtype=object))
         return values if names is None else pandas.DataFrame(values, columns=names)
 
     def sample_prior(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,6 +14,7 @@ from ..methods import METHODS, Method, chosen
 from ..methods.base import H_WORDS
 from ..methods.parameters import (
     anything,
+    documented,
     flag,
     integer,
     one_of,
@@ -28,6 +29,28 @@ MAX_DRAWS_FACTOR = 20
 """Unless max_draws says otherwise, target_rhat makes a run at most so many times n_draws long."""
 
 RandomState = int | np.random.RandomState | None
+
+ATTRIBUTES = """\
+    posterior_ : Posterior
+        All sampled trees, with predictions, diagnostics and files.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of the splits on each column.
+    h_ : ndarray of shape (n_features_in_,)
+        Softness per column: as given, as chosen, or the posterior mean.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if the columns of X had names."""
+"""What both estimators have after fit, for their docstrings."""
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def documented_estimator(cls: _Class) -> _Class:
+    """Fill ``{parameters}`` and ``{attributes}`` in the docstring of an estimator."""
+    documented(cls)
+    cls.__doc__ = (cls.__doc__ or "").replace("    {attributes}", ATTRIBUTES)
+    return cls
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from ..inputs.preprocess import Preprocessing, learn
-from ..methods.parameters import documented, flag, parameter
+from ..methods.parameters import flag, parameter
+from ..posterior.draws import TrainingData
 from ..utils.arrays import FloatArray
 from .base import BayesianTree, tails_of
+from .parameters import documented_estimator
 
 
-@documented
+@documented_estimator
 @dataclass(kw_only=True, eq=False, repr=False)
 class BayesianTreeRegressor(RegressorMixin, BayesianTree):
     """Regression by the posterior distribution over decision trees.
@@ -26,16 +28,7 @@ class BayesianTreeRegressor(RegressorMixin, BayesianTree):
 
     Attributes
     ----------
-    posterior_ : Posterior
-        All sampled trees, with predictions, diagnostics and files.
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of the splits on each column.
-    h_ : ndarray of shape (n_features_in_,)
-        Softness per column: as given, as chosen, or the posterior mean.
-    n_features_in_ : int
-        Number of columns seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if the columns of X had names.
+    {attributes}
 
     Examples
     --------
@@ -72,23 +65,11 @@ class BayesianTreeRegressor(RegressorMixin, BayesianTree):
         return self.posterior_.predict_quantiles(rows, tails, n_jobs=self.n_jobs).T
 
     def _learn(
-        self,
-        X: FloatArray,
-        y: NDArray[Any],
-        weights: FloatArray | None,
-        names: tuple[str, ...] | None,
-        about: dict[str, Any],
+        self, training: TrainingData, about: dict[str, Any]
     ) -> tuple[Preprocessing, NDArray[Any], int]:
-        target = y.astype(np.float64)
-        preprocessing = learn(
-            X,
-            names,
-            y=target,
-            weights=weights,
-            standardize=self.standardize,
-            dtype=self.dtype,
-            **about,
-        )
+        target = training.y.astype(np.float64)
+        about = about | {"weights": training.weights, "standardize": self.standardize}
+        preprocessing = learn(training.X, y=target, **about)
         return preprocessing, preprocessing.y_to_model(target), 0
 
     def _tree_score(self, trees: NDArray[Any], y: NDArray[Any]) -> FloatArray:

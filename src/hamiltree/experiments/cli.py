@@ -17,7 +17,7 @@ from .grid import Search, make_search, report, sets_table
 from .restarts import burn_in_jobs, restart_configs, restart_jobs
 from .runner import StoppedError, complete
 from .splits import difference_lines, split_jobs, splits_table, summary_of_splits
-from .store import Store
+from .store import Config, Store
 from .tables import agreement_table, collect, runs_table, summary_table
 
 app = typer.Typer(
@@ -58,9 +58,7 @@ def tables(
 ) -> None:
     """Tables 1 and 2 next to the paper's numbers, and measures that it does not report."""
     with _opened(out) as store:
-        chosen = _chosen(methods, METHODS, "method")
-        splits = _splits(datasets, data_dir)
-        configs = restart_configs(splits, chosen, _preset(preset), restarts, shorten)
+        configs = _restart_configs(methods, datasets, data_dir, preset, restarts, shorten)
         complete(restart_jobs(configs, out / "unfinished"), store, jobs, console, "runs")
         runs = collect(configs, store)
         summary = summary_table(runs)
@@ -104,9 +102,7 @@ def figures(
 
     matplotlib.use("Agg")
     with _opened(out) as store:
-        chosen = _chosen(methods, METHODS, "method")
-        splits = _splits(datasets, data_dir)
-        configs = restart_configs(splits, chosen, _preset(preset), restarts, shorten)
+        configs = _restart_configs(methods, datasets, data_dir, preset, restarts, shorten)
         complete(restart_jobs(configs, out / "unfinished"), store, jobs, console, "runs")
         complete(burn_in_jobs(configs), store, jobs, console, "burn-ins")
         runs = collect(configs, store)
@@ -230,9 +226,13 @@ def _chosen(text: str, known: Sequence[str], what: str) -> list[str]:
     return [name for name in known if name in names]
 
 
-def _preset(preset: str) -> str:
+def _restart_configs(
+    methods: str, datasets: str, data_dir: Path | None, preset: str, restarts: int, shorten: int
+) -> list[tuple[Config, Split]]:
+    """The runs of tables and figures."""
+    names = _chosen(methods, METHODS, "method")
     (chosen,) = _chosen(preset, PRESETS, "preset")
-    return chosen
+    return restart_configs(_splits(datasets, data_dir), names, chosen, restarts, shorten)
 
 
 def _splits(datasets: str, data_dir: Path | None) -> list[Split]:

@@ -135,7 +135,7 @@ def plot_cgm_error(series: Sequence[Series]) -> Figure:
 
 
 def plot_real_accuracy(panels: Mapping[str, Sequence[Series]]) -> Figure:
-    """Figure 5: the same with accuracies, a panel a data set."""
+    """Figure 5: the same with accuracies, one panel per data set."""
     rows = -(-len(panels) // 2)
     figure, axes = plt.subplots(
         rows, min(2, len(panels)), figsize=(WIDTH, 2.5 * rows + 0.4), squeeze=False,

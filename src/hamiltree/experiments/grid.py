@@ -103,7 +103,7 @@ def sets_table(search: Search, store: Store) -> pandas.DataFrame:
 
 
 def report(searches: Sequence[Search], store: Store) -> pandas.DataFrame:
-    """One row a search: the chosen set beside table 4's, with the score of either."""
+    """One row per search: the chosen set beside table 4's, with the score of either."""
     rows = []
     for search in searches:
         table = sets_table(search, store)

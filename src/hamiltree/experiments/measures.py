@@ -121,7 +121,7 @@ def ensemble_score(posterior: Posterior, X: FloatArray, y: NDArray[Any]) -> floa
 
 
 def predictive_measures(posterior: Posterior, X: FloatArray, y: NDArray[Any]) -> dict[str, float]:
-    """Log score (a row, the higher the better) and more of the posterior predictive."""
+    """Log score per row (higher is better) and more of the posterior predictive."""
     if posterior.n_classes:
         classes = posterior.preprocessing.classes
         assert classes is not None

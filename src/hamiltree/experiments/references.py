@@ -1,4 +1,4 @@
-"""What everyone would try first: a pruned CART tree and a random forest, from scikit-learn."""
+"""Two references from scikit-learn: a pruned CART tree and a random forest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs behind tables 1 and 2 and the figures: one chain, or one set of particles, a seed."""
+"""The runs behind tables 1 and 2 and the figures: one chain, or one set of particles, per seed."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def _compile(config: Config, split: Split) -> None:
 def run_restart(config: Config, split: Split, unfinished: Path | None = None) -> Result:
     """Fit and measure; CGM and WU also give their scores in burn-in.
 
-    ``unfinished``: folder for checkpoints of algorithm 1 as written, which can take an hour a run;
-    what was stopped goes on from there.
+    ``unfinished``: folder for checkpoints of algorithm 1 as written, which can take an hour per
+    run; what was stopped goes on from there.
     """
     _compile(config, split)
     checkpoint = None

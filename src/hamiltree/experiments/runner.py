@@ -1,4 +1,4 @@
-"""Runs what is not in the store yet: in parallel, resumable, with a word on the time left.
+"""Runs what is not in the store yet: in parallel, resumable, with an estimate of the time left.
 
 Jobs go through joblib. Threads by default, because the compiled code releases the GIL and a run
 takes a second or so; inside ``joblib.parallel_config("dask")`` or the like they go wherever that

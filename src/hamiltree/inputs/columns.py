@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -28,7 +29,7 @@ OTHER = "(other)"
 LARGEST_WHOLE = 1e15
 """Whole numbers beyond are not shown as such."""
 MISSING_LABEL = "(missing)"
-"""The level of missing cells, in words."""
+"""The label of the level of missing cells."""
 
 
 class CodedRows(np.ndarray[Any, np.dtype[np.float64]]):
@@ -60,7 +61,7 @@ class Column:
         return 0 if self.levels is None else len(self.levels) + self.missing
 
     def label(self, code: int) -> str:
-        """A level in words."""
+        """The label of a level."""
         assert self.levels is not None
         return MISSING_LABEL if code == len(self.levels) else str(self.levels[code])
 
@@ -84,7 +85,7 @@ def _coded(
     codes |= {label: float(code) for code, label in places}
 
     def code_of(cell: Any) -> float:
-        label = _plain(cell)
+        label = _label(cell)
         return codes.get(label, codes.get(str(label), np.nan))
 
     return np.array([gone if _is_missing(cell) else code_of(cell) for cell in cells])
@@ -108,7 +109,9 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
         return None
     if isinstance(X, pandas.DataFrame):
         refuse_names(list(X.columns))
-    found = nw.from_native(X, eager_only=True, pass_through=True)
+    found = nw.from_native(X, pass_through=True)
+    if isinstance(found, nw.LazyFrame):
+        raise ValueError("X is a lazy table, without rows in memory: give X.collect()")
     return found if isinstance(found, nw.DataFrame) else None
 
 
@@ -125,7 +128,7 @@ def learn_table(X: Any, categorical_features: Any = FROM_DTYPE) -> tuple[Any, tu
             isinstance(categorical_features, str) and categorical_features == FROM_DTYPE
         ):
             refuse_texts(X)
-            return X, ()
+            return without_na(X), ()
         cells = np.asarray(X, dtype=object)
         if cells.ndim != 2:
             return X, ()
@@ -133,7 +136,9 @@ def learn_table(X: Any, categorical_features: Any = FROM_DTYPE) -> tuple[Any, tu
         read = {name: cells[:, j].tolist() for j, name in enumerate(names)}
         chosen = _chosen(categorical_features, names)
         return _learned(read, chosen, {}, names=False)
-    names = _names(frame, X)
+    names = names_of(frame)
+    if not names:
+        raise ValueError("X has no columns")
     from_dtype, problems, orders = {}, [], {}
     read = {}
     for place, name in enumerate(names):
@@ -144,7 +149,7 @@ def learn_table(X: Any, categorical_features: Any = FROM_DTYPE) -> tuple[Any, tu
             continue
         from_dtype[name] = kind == "category"
         if isinstance(series.dtype, nw.Enum):
-            orders[name] = tuple(series.dtype.categories)
+            orders[name] = tuple(_label(category) for category in series.dtype.categories)
         read[name] = _cells(series, kind)
     if isinstance(categorical_features, str) and categorical_features == FROM_DTYPE:
         chosen = [name for name in read if from_dtype[name]]
@@ -163,7 +168,7 @@ def read_table(X: Any, columns: Sequence[Column], names: Sequence[str]) -> Any:
     frame = as_frame(X)
     if frame is None:
         if not any(column.levels is not None for column in columns):
-            return X
+            return without_na(X)
         cells = np.asarray(X, dtype=object)
         if cells.ndim != 2 or cells.shape[1] != len(columns):
             return X
@@ -174,7 +179,7 @@ def read_table(X: Any, columns: Sequence[Column], names: Sequence[str]) -> Any:
                 for j, (column, part) in enumerate(zip(columns, read, strict=True))
             ]
         ).reshape(len(cells), len(columns))
-    found = _names(frame, X)
+    found = names_of(frame)
     if are_others(found, names):
         # refused by their names, not by what their cells would mean under others
         return _numeric_frame({name: np.zeros(len(frame)) for name in found}, X)
@@ -183,6 +188,9 @@ def read_table(X: Any, columns: Sequence[Column], names: Sequence[str]) -> Any:
     out, problems = {}, []
     for place, (name, column) in enumerate(zip(found, columns, strict=True)):
         series = _series(frame, place)
+        if column.levels is not None or column.order:
+            out[name] = _read(column, series.to_list(), str(name))
+            continue
         kind, problem = _kind(series)
         if problem:
             problems.append(f"{name!r} {problem}")
@@ -234,7 +242,7 @@ def learn_column(cells: Sequence[Any] | NDArray[Any], category: bool, name: Any)
     """What a training column is, from its cells."""
     if not category:
         return number_column(_numbers(cells, name))
-    known = [_plain(cell) for cell in cells if not _is_missing(cell)]
+    known = [_label(cell) for cell in cells if not _is_missing(cell)]
     missing = len(known) < len(cells)
     counts = Counter(known)
     levels = _in_order(counts)
@@ -259,9 +267,16 @@ def _in_order(counts: Counter[Any]) -> list[Any]:
     return sorted(counts, key=lambda label: (isinstance(label, str), label))
 
 
-def _names(frame: nw.DataFrame[Any], X: Any) -> list[Any]:
-    """Names of the columns, as the table has them."""
-    return list(X.columns) if isinstance(X, pandas.DataFrame) else list(frame.columns)
+def without_na(X: Any) -> Any:
+    """An array of objects with NaN in the place of pandas' NA, which has no float; others as is."""
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        return np.where(pandas.isna(X), np.nan, X)
+    return X
+
+
+def names_of(frame: nw.DataFrame[Any]) -> list[Any]:
+    """Names of the columns, as the table has them: pandas' may be integers."""
+    return list(frame.columns)
 
 
 def _series(frame: nw.DataFrame[Any], place: int) -> nw.Series[Any]:
@@ -302,7 +317,8 @@ def _are_numbers(cells: Any) -> bool:
     if isinstance(cells, np.ndarray):
         return True
     return all(
-        isinstance(cell, int | float | np.number) and not isinstance(cell, bool | np.bool_)
+        isinstance(cell, int | float | np.number | Decimal)
+        and not isinstance(cell, bool | np.bool_)
         for cell in cells
         if not _is_missing(cell)
     )
@@ -367,8 +383,14 @@ def _is_missing(cell: Any) -> bool:
     return isinstance(cell, float | np.floating) and bool(np.isnan(cell))
 
 
+def _label(cell: Any) -> Any:
+    """A level as models and files keep it: a truth value, a number, or a text of anything else."""
+    label = _plain(cell)
+    return label if isinstance(label, str | bool | int | float) else str(label)
+
+
 def _plain(cell: Any) -> Any:
-    """A label as Python has it; whole numbers as integers, so that 1 and 1.0 are one level."""
+    """A cell as Python has it; whole numbers as integers, so that 1 and 1.0 are one level."""
     if isinstance(cell, np.generic):
         cell = cell.item()
     if isinstance(cell, float) and cell.is_integer():

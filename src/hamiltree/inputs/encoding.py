@@ -10,14 +10,23 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 
 from .suspects import holds_dates
-from .tables import TableError, as_text, listed, raise_all, refuse_infinite, told_apart
+from .tables import (
+    TableError,
+    as_text,
+    listed,
+    raise_all,
+    read_table,
+    refuse_infinite,
+    told_apart,
+)
 
 if TYPE_CHECKING:
     from ..posterior import Posterior
@@ -69,7 +78,7 @@ class Column:
         }
 
     def describe(self) -> str:
-        """What became of it, in words."""
+        """What became of it, for the table that ``fit`` prints."""
         if self.kind == "number":
             return "as it is"
         if self.kind == "category":
@@ -142,21 +151,43 @@ class TrainingTable:
     name: str = ""
     """Of its file; empty where it is not known."""
     n_rows: int | None = None
+    missing: tuple[str, ...] = ()
+    """Texts that were said to mean missing."""
+    decimal: str = "."
+    """Decimal mark of its numbers."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for the model's file."""
-        return {"encoding": self.encoding.to_dict(), "name": self.name, "n_rows": self.n_rows}
+        return {**vars(self), "encoding": self.encoding.to_dict(), "missing": list(self.missing)}
 
     @classmethod
     def from_dict(cls, stored: Any) -> TrainingTable:
         """Read what ``to_dict`` wrote; raises ``TableError`` on anything else."""
         unreadable = TableError("the model's file says nothing readable about its table")
-        if not isinstance(stored, dict) or stored.keys() != {"encoding", "name", "n_rows"}:
+        if not isinstance(stored, dict):
             raise unreadable
-        name, n_rows = stored["name"], stored["n_rows"]
+        stored = {"missing": [], "decimal": ".", **stored}  # which older files do not have
+        if stored.keys() != {f.name for f in fields(cls)}:
+            raise unreadable
+        name, n_rows, missing = stored["name"], stored["n_rows"], stored["missing"]
         if not isinstance(name, str) or not isinstance(n_rows, int | None):
             raise unreadable
-        return cls(Encoding.from_dict(stored["encoding"]), name, n_rows)
+        if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
+            raise unreadable
+        if not isinstance(stored["decimal"], str):
+            raise unreadable
+        encoding = Encoding.from_dict(stored["encoding"])
+        return cls(encoding, name, n_rows, tuple(missing), stored["decimal"])
+
+
+def read_like_training(
+    path: Path, posterior: Posterior, decimal: str | None = None
+) -> pandas.DataFrame:
+    """A table with new rows, read as the training table was; ``decimal`` where it has another."""
+    table = posterior.table
+    missing = () if table is None else table.missing
+    usual = "." if table is None else table.decimal
+    return read_table(path, missing=missing, decimal=usual if decimal is None else decimal)
 
 
 def encoding_of(posterior: Posterior) -> Encoding:

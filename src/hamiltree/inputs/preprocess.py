@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -113,10 +114,8 @@ class Preprocessing:
         if as_frame(X) is not None or self.columns:
             X = read_table(X, self.columns, self.feature_names)
         names = getattr(X, "columns", None)
-        if names is not None and not _match(names, self.feature_names):
-            raise ValueError(
-                f"the columns must be {list(self.feature_names)} in this order, got {list(names)}"
-            )
+        if names is not None:
+            self.check_names(names)
         with only_numbers(X=X):
             rows: FloatArray = check_array(
                 X,
@@ -134,6 +133,15 @@ class Preprocessing:
         if np.isinf(rows[:, self.used]).any():
             raise ValueError("the rows to predict contain infinity")
         return coded(rows)
+
+    def check_names(self, names: Iterable[Any]) -> None:
+        """Refuse other columns than those of training; if these had no names, any are allowed."""
+        found = [str(name) for name in names]
+        unnamed = all(name == f"x{column}" for column, name in enumerate(self.feature_names))
+        if not unnamed and found != list(self.feature_names):
+            raise ValueError(
+                f"the columns must be {list(self.feature_names)} in this order, got {found}"
+            )
 
     def threshold_to_user(self, column: int, tau: float) -> float:
         """A threshold on used column ``column`` from the unit interval to the user's units."""
@@ -180,7 +188,7 @@ class UnitColumns:
 
 def learn(
     X: FloatArray,
-    feature_names: Sequence[str] | None,
+    feature_names: Sequence[str] | None = None,
     *,
     classes: NDArray[Any] | None = None,
     y: FloatArray | None = None,
@@ -299,14 +307,14 @@ def _target_scale(
 
 @contextmanager
 def only_numbers(**data: Any) -> Iterator[None]:
-    """Refuse, by name, what would become numbers without a word, and numbers that are none.
+    """Refuse, by name, what NumPy would silently turn into numbers that mean something else.
 
     Times count from 1970 and a missing one is -9.2e18; complex numbers lose a part; masked cells
     come back from under their mask; of columns that share a name nobody knows which is meant.
     """
     for name, values in data.items():
-        columns = getattr(values, "columns", None)
-        if columns is not None and not columns.is_unique:
+        if isinstance(values, pandas.DataFrame) and not values.columns.is_unique:
+            columns = values.columns
             twice = ", ".join(repr(column) for column in columns[columns.duplicated()].unique())
             raise ValueError(f"several columns of {name} have the same name, rename them: {twice}")
         kinds = {getattr(dtype, "kind", "O") for dtype in _dtypes(values)}
@@ -343,14 +351,12 @@ def refuse_missing(y: NDArray[Any]) -> None:
 
 def _dtypes(values: Any) -> Sequence[Any]:
     """The types of a table's columns, or of an array; of categories, that of their values."""
-    if hasattr(values, "dtypes") and hasattr(values, "columns"):
+    if isinstance(values, pandas.DataFrame):
         kinds = list(values.dtypes)
+    elif isinstance(values, list) and values and isinstance(values[0], datetime.date):
+        return [np.dtype("M8")]
     else:
         kinds = [getattr(values, "dtype", None)]
+        if not hasattr(kinds[0], "kind") and hasattr(values, "__array__"):  # polars, pyarrow
+            kinds = [np.asarray(values).dtype]
     return [getattr(getattr(kind, "categories", None), "dtype", kind) for kind in kinds]
-
-
-def _match(names: Any, expected: tuple[str, ...]) -> bool:
-    """Whether the columns of a table are the training columns; unnamed training accepts any."""
-    unnamed = all(name == f"x{column}" for column, name in enumerate(expected))
-    return unnamed or tuple(str(name) for name in names) == expected

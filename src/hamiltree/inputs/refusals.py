@@ -1,4 +1,4 @@
-"""What a table is refused for, in words that name its columns."""
+"""What a table is refused for; the messages name the columns."""
 
 from __future__ import annotations
 
@@ -46,6 +46,21 @@ def refuse_texts(X: Any) -> None:
         raise ValueError(
             f"X holds text in {listed}: say which columns are categories, categorical_features="
             f"{list(texts)}, or give a table of pandas, polars or pyarrow"
+        )
+
+
+def refuse_text_target(y: Any) -> None:
+    """Of a regression."""
+    if hasattr(y, "__array__"):
+        cells = np.asarray(y)
+        y = cells.ravel().tolist() if cells.dtype.kind in "OUS" else []
+    if not isinstance(y, list | tuple):
+        return
+    text = next((cell for cell in y if isinstance(cell, str) and not _is_number(cell)), None)
+    if text is not None:
+        raise ValueError(
+            f"y holds text, such as {text!r}, but regression predicts numbers: for classes there "
+            "is BayesianTreeClassifier"
         )
 
 

@@ -176,7 +176,9 @@ def _outside_quotes(line: str) -> str:
 
 def _read_parquet(path: Path) -> pandas.DataFrame:
     try:
-        return pandas.read_parquet(path)
+        frame = pandas.read_parquet(path)
+        index = [name for name in frame.index.names if name is not None]
+        return frame.reset_index(level=index) if index else frame  # pandas' files mark columns so
     except ImportError:
         raise TableError(
             "reading Parquet needs pyarrow: pip install 'hamiltree[parquet]', or save a CSV"

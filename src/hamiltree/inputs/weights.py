@@ -5,13 +5,15 @@ And the order in which samplers see rows that are repeated, by whole weights or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..utils.arrays import FloatArray, IntArray
+from .columns import Column, number_column
 
 LARGEST = 1e15
 """Sums of larger weights would lose whole rows."""
@@ -26,7 +28,10 @@ def weights_of(sample_weight: Any, n_rows: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(n_rows)
     try:
-        weights = np.array(sample_weight, dtype=np.float64)
+        weights = np.array(sample_weight)
+        if weights.dtype.kind == "c":
+            raise TypeError
+        weights = weights.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError("sample_weight must be numbers, one per row") from None
     if weights.ndim == 0:
@@ -66,7 +71,10 @@ def with_class_weights(
         unknown = [label for label in class_weight if label not in known]
         if unknown:
             raise ValueError(f"class_weight has labels that y does not have: {unknown}")
-        factors = np.array([float(class_weight.get(label, 1.0)) for label in labels.tolist()])
+        try:
+            factors = np.array([float(class_weight.get(label, 1.0)) for label in labels.tolist()])
+        except (TypeError, ValueError):
+            factors = np.array([np.nan])
         if not (np.isfinite(factors).all() and (factors >= 0).all()):
             raise ValueError("class_weight must have finite numbers that are not negative")
     weighed = weights.copy()
@@ -74,6 +82,44 @@ def with_class_weights(
     if not (weighed > 0).any():
         raise ValueError("class_weight leaves no row with a positive weight")
     return weighed
+
+
+def counted(
+    X: FloatArray, y: NDArray[Any], weights: FloatArray, columns: tuple[Column, ...]
+) -> tuple[FloatArray, NDArray[Any], FloatArray | None, tuple[Column, ...]]:
+    """Rows that count, their targets and weights (None where all are 1), and what columns are."""
+    present = weights > 0
+    if not present.all():
+        X, y, weights = X[present], y[present], weights[present]
+        X, columns = _without_absent_levels(X, columns)
+    if len(X) < 2:
+        raise ValueError("fewer than 2 rows have a positive weight")
+    return X, y, None if (weights == 1).all() else weights, columns
+
+
+def _without_absent_levels(
+    X: FloatArray, columns: Sequence[Column]
+) -> tuple[FloatArray, tuple[Column, ...]]:
+    """What columns are by these rows alone, and the rows with the codes of their own levels.
+
+    A level that only rows of weight 0 have would take a part of the prior of the splits.
+    """
+    X, found = np.array(X), []
+    for place, column in enumerate(columns):
+        cells = X[:, place]
+        if column.levels is None:
+            there = number_column(cells)
+            whole = there.whole and not column.order
+            found.append(replace(column, missing=there.missing, whole=whole))
+            continue
+        n = len(column.levels)
+        codes = np.unique(cells).astype(int)
+        kept, missing = [code for code in codes.tolist() if code < n], bool(codes[-1] == n)
+        levels = tuple(column.levels[code] for code in kept)
+        others = column.others if n - 1 in kept else ()
+        found.append(replace(column, levels=levels, missing=missing, others=others))
+        X[:, place] = np.searchsorted(codes, cells)
+    return X, tuple(found)
 
 
 def sampled_order(X: FloatArray, y: NDArray[Any], weights: FloatArray | None) -> IntArray | None:

@@ -237,6 +237,19 @@ class Method(ABC):
         if largest > MAX_LEAVES:
             raise ValueError(f"max_leaves must be at most {MAX_LEAVES}, got {largest}")
         self.check_together(configuration, n_classes)
+        for f in declared(self):
+            if f.metadata["only_with"] is not None:
+                name, needed = f.metadata["only_with"]
+                self.refuse_without_effect(f.name, getattr(self, name) == needed, name, needed)
+
+    def refuse_without_effect(self, field: str, used: bool, name: str, needed: Any) -> None:
+        """A ``ValueError`` for a field that was set and is not ``used`` but with another value."""
+        value, default = getattr(self, field), type(self).__dataclass_fields__[field].default
+        if not used and value not in (default, self.paper_values.get(field)):
+            raise ValueError(
+                f"{field}={value!r} has no effect without {name}={needed!r}: set that, too, or "
+                f"leave {field} at {default!r}"
+            )
 
     def check_together(  # noqa: B027
         self, configuration: Configuration[Any], n_classes: int

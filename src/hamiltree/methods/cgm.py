@@ -45,7 +45,12 @@ class CGM(InformedMethod, HardMethod):
         "replicas": 1,
     }
 
-    proposals: int = parameter(100, whole(1), 'Proposals per iteration, with moves="prior".')
+    proposals: int = parameter(
+        100,
+        whole(1),
+        'Proposals per iteration, with moves="prior".',
+        only_with=("moves", "prior"),
+    )
     rule_prior: str = parameter(
         "uniform",
         one_of("uniform", "gap", "uniform01"),
@@ -53,7 +58,9 @@ class CGM(InformedMethod, HardMethod):
         'the "gap" between the smallest and the largest of them, or tau_prior over the whole '
         'range of the column ("uniform01").',
     )
-    tau_prior: tuple[float, float] = tau_prior_parameter(', with rule_prior="uniform01"')
+    tau_prior: tuple[float, float] = tau_prior_parameter(
+        ', with rule_prior="uniform01"', ("rule_prior", "uniform01")
+    )
     variance: str = variance_parameter()
 
     def check_together(self, configuration: Configuration[Any], n_classes: int) -> None:

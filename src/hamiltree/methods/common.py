@@ -49,11 +49,12 @@ def feature_prior_parameter(
     )
 
 
-def tau_prior_parameter(where: str = "") -> Any:
+def tau_prior_parameter(where: str = "", only_with: tuple[str, Any] | None = None) -> Any:
     return parameter(
         (1.0, 1.0),
         pair_of_positives(),
         f"Beta prior of the thresholds, on the range of a column scaled to (0, 1){where}.",
+        only_with=only_with,
     )
 
 

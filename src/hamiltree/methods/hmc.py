@@ -135,7 +135,12 @@ class HMC(InformedMethod):
         one_of("warmup", "transition"),
         'NUTS adapts in the "warmup" or, as in the paper, again in each "transition".',
     )
-    adapt_steps: int = parameter(500, whole(1), 'Steps of adaptation with adapt="transition".')
+    adapt_steps: int = parameter(
+        500,
+        whole(1),
+        'Steps of adaptation with adapt="transition".',
+        only_with=("adapt", "transition"),
+    )
     inner_steps: int = parameter(
         1, whole(1), "NUTS steps per iteration, or on each side of a double-sided jump (k)."
     )
@@ -143,9 +148,13 @@ class HMC(InformedMethod):
         (0.4, 0.4, 0.2),
         probabilities(3, MOVE_PROBS),
         'Probabilities of grow, prune and stay, with moves="prior".',
+        only_with=("moves", "prior"),
     )
     warmup_move_probs: tuple[float, float, float] | None = parameter(
-        None, probabilities(3, MOVE_PROBS), "The same in warm-up, by default move_probs."
+        None,
+        probabilities(3, MOVE_PROBS),
+        "The same in warm-up, by default move_probs.",
+        only_with=("moves", "prior"),
     )
     acceptance: str = parameter(
         "exact",
@@ -171,7 +180,7 @@ class HMC(InformedMethod):
         return ""
 
     def _check_likelihood(self, h: Any) -> None:
-        """Of soft splits and classes."""
+        """Refuse ``likelihood`` where it does not apply."""
         if self.likelihood == "paper" and h == "learn":
             raise ValueError(
                 'h="learn" needs a likelihood that is normalised over labels: set '
@@ -226,6 +235,7 @@ class HMC(InformedMethod):
                     f"every split of method={self.name!r} weighs all columns: {name} must be one "
                     "number"
                 )
+        self.refuse_without_effect("h_prior", h == "learn", "h", "learn")
         low, high = H_RANGE
         if not low <= self.h_prior[0] <= high:
             raise ValueError(

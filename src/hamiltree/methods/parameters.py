@@ -48,17 +48,19 @@ def parameter(
     *,
     brief: str = "",
     task: str | None = None,
+    only_with: tuple[str, Any] | None = None,
     of_used: Callable[[str, Any, Sequence[int], int], Any] | None = None,
 ) -> Any:
     """Declare a field of an estimator or a method. None is allowed where it is the default.
 
     ``brief``: one line, for the options of the command line that stand first.
     ``task``: "classification" or "regression" where only that one uses it.
+    ``only_with``: name and value of another field, without which this one has no effect.
     ``of_used``: for a value per column; called with name, value, the columns that are not constant
     and the number of all, it checks the value and returns that of these columns.
     """
     metadata: dict[str, Any] = {"limits": limits, "text": text, "brief": brief}
-    metadata |= {"task": task, "of_used": of_used}
+    metadata |= {"task": task, "only_with": only_with, "of_used": of_used}
     return field(default=default, metadata=metadata)
 
 

@@ -1,4 +1,4 @@
-"""A posterior in words: in a sentence or two, and on one screen."""
+"""A posterior as text: in a sentence or two, and on one screen."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """Convergence of the chains; ``sentence`` states it in words. Prints as text."""
+    """Convergence of the chains; ``sentence`` states it. Prints as text."""
 
     converged: bool
     """No sign of disagreement, and enough draws to have seen one."""

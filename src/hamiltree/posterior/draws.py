@@ -1,4 +1,4 @@
-"""What every sampler hands upwards: the kept trees, flat, and what a person reads of the run.
+"""What every sampler hands upwards: the kept trees, flat, and information about the run.
 
 ``collect`` makes them of the pieces that chains hand over while they run.
 """
@@ -20,7 +20,7 @@ from ..utils.arrays import FloatArray, IntArray
 STOPPED = ("n_draws", "target", "max_draws", "max_seconds", "interrupted")
 """What ends a run: the draws asked for, chains that agree, the limits on the way there, Ctrl-C."""
 
-RUN_SETTINGS = ("n_warmup", "seed", "target_rhat", "max_draws", "max_seconds")
+REQUESTED = ("n_warmup", "seed", "target_rhat", "max_draws", "max_seconds")
 """Fields of ``RunInfo`` that say how the run was asked for."""
 
 
@@ -215,9 +215,9 @@ class RunInfo:
         nothing: dict[str, Any] = {"log_evidence": None, "log_evidence_error": None, "powers": ()}
         return replace(self, acceptance={}, stats={}, **nothing)
 
-    def settings(self) -> dict[str, int | float | None]:
+    def requested(self) -> dict[str, int | float | None]:
         """The fields that say how the run was asked for."""
-        return {name: getattr(self, name) for name in RUN_SETTINGS}
+        return {name: getattr(self, name) for name in REQUESTED}
 
     @property
     def interrupted(self) -> bool:

@@ -59,7 +59,7 @@ def explain(
     steps, leaf, nodes = _path(chosen, rows)
     effects, baseline = _effects(posterior, rows, label, n_jobs)
     return Explanation(
-        row={name: _cell(scale, j, rows) for j, name in enumerate(scale.used_names)},
+        row={name: _named_cell(scale, j, rows) for j, name in enumerate(scale.used_names)},
         **about,
         steps=steps,
         leaf=leaf,
@@ -106,25 +106,26 @@ def _shares(ends: FloatArray, weights: FloatArray, agree: NDArray[np.bool_]) -> 
 
 
 def _path(tree: Tree, rows: FloatArray) -> tuple[tuple[Step, ...], str, tuple[int, ...]]:
-    """Steps along the likelier side of each split, the leaf in words, and the nodes in preorder."""
+    """Steps along the likelier side of each split, the leaf as text, and the nodes in preorder."""
     scale = tree.preprocessing
     content: dict[str, Any] = tree.to_dict()
     assigned = bool(soft_marks(scale, content))
     node, steps, nodes = 0, [], [0]
     while "threshold" in content:
         value: Cell
+        shown: Cell
         if "weights" in content:
             units = scale.to_unit(rows)[:, 0] * scale.span + scale.minimum
-            value = float(units @ np.array(content["weights"]))
+            shown = value = float(units @ np.array(content["weights"]))
         else:
             place = int(np.searchsorted(scale.used, content["column"]))
-            value = _cell(scale, place, rows)
+            value, shown = _cell(scale, place, rows), _named_cell(scale, place, rows)
         right = _probability_of_no(value, content)
         holds = right <= 0.5 if content["h"] > 0 else right == 0
         steps.append(
             Step(
                 rule=rule_text(scale, content),
-                value=value,
+                value=shown,
                 holds=bool(holds),
                 probability=float(1 - right if holds else right),
                 share=content["certainty"],
@@ -137,11 +138,21 @@ def _path(tree: Tree, rows: FloatArray) -> tuple[tuple[Step, ...], str, tuple[in
 
 
 def _cell(scale: Preprocessing, place: int, rows: FloatArray) -> Cell:
-    """Of a used column: a number, a level in words, or None where it is missing."""
+    """The cell of a used column: a number, the label of a level, or None where it is missing."""
     value, column = float(rows[0, scale.used[place]]), scale.column(place)
     if np.isnan(value):
         return None
     return column.label(int(value)) if column.levels is not None else value
+
+
+def _named_cell(scale: Preprocessing, place: int, rows: FloatArray) -> Cell:
+    """The same for people: of an ordered category its label, not its rank."""
+    return _named(scale, place, _cell(scale, place, rows))
+
+
+def _named(scale: Preprocessing, place: int, value: Cell) -> Cell:
+    order = scale.column(place).order
+    return str(order[int(value)]) if order and isinstance(value, float) else value
 
 
 def _probability_of_no(value: Cell, split: dict[str, Any]) -> float:
@@ -173,7 +184,7 @@ def _effects(
     found = [
         Effect(
             feature=scale.feature_names[column],
-            value=_cell(scale, int(np.flatnonzero(scale.used == column)[0]), rows),
+            value=_named_cell(scale, int(np.flatnonzero(scale.used == column)[0]), rows),
             mean=float(values[:, place].mean()),
             low=float(ends[0, place]),
             high=float(ends[1, place]),
@@ -230,8 +241,8 @@ def _changes(
         found.append(
             Change(
                 feature=scale.used_names[place],
-                value=now,
-                becomes=float(values[best]),
+                value=_named(scale, place, now),
+                becomes=_named(scale, place, float(values[best])),
                 share_of_range=float(abs(values[best] - now) / scale.span[place]),
                 prediction=into[best].item() if hasattr(into[best], "item") else into[best],
             )

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..utils.json_text import plain_values
-from ..utils.notebook import badge, block
+from ..utils.notebook import badge, preformatted
 from .describe import percent
 from .tree_text import in_units
 
@@ -121,8 +121,8 @@ class Explanation:
         sure = f"{percent(self.agreement)} of the trees agree"
         parts = [self._path(), self._moved(), self._flips()]
         return (
-            f"<div>{badge(sure, self.agreement >= 0.5)}{block(self._predicted())}"
-            f"{self.svg}{''.join(block(part) for part in parts)}</div>"
+            f"<div>{badge(sure, self.agreement >= 0.5)}{preformatted(self._predicted())}"
+            f"{self.svg}{''.join(preformatted(part) for part in parts)}</div>"
         )
 
     # ------------------------------------------------------------------ texts

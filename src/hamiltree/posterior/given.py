@@ -1,4 +1,4 @@
-"""A fitted model where a posterior is meant."""
+"""Functions that take a posterior also take a fitted model."""
 
 from __future__ import annotations
 

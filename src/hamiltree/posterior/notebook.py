@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..utils.arrays import evenly
-from ..utils.notebook import badge, block, slider
+from ..utils.notebook import badge, preformatted, slider
 from .describe import summary
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 DRAWS = 16
 """Sampled trees beside the best one, evenly spaced over all chains."""
 ROOM = 60_000
-"""Letters that their drawings may take together: a notebook is read and stored by many."""
+"""Most characters of all drawings together: a notebook is stored with its outputs."""
 
 
 def posterior_html(posterior: Posterior) -> str:
@@ -32,7 +32,7 @@ def posterior_html(posterior: Posterior) -> str:
             break
         frames.append((f"chain {chain}, draw {draw}: {_size(tree.n_leaves)}", drawing))
     return (
-        f"<div>{badge(diagnosis.label, diagnosis.converged)}{block(summary(posterior))}"
+        f"<div>{badge(diagnosis.label, diagnosis.converged)}{preformatted(summary(posterior))}"
         f"{slider(frames, 'Tree')}</div>"
     )
 

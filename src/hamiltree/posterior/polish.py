@@ -42,7 +42,7 @@ COLDEST = 20.0
 GREEDY_SHARE = 0.2
 """Of the iterations, the last, in which only improvements are accepted."""
 MOST_ITERATIONS, FEWEST_ITERATIONS = 200, 10
-"""Of a search. With fewer it would not be worth while."""
+"""Of a search. Where fewer than the second would be allowed, there is no search."""
 CELLS_SEEN = 3_000_000
 """Rows times columns that the iterations of a search look at together: a second or so for all
 searches. Columns of two values are scanned faster, and count a quarter."""

@@ -31,24 +31,8 @@ def sample_prior(
 ) -> NDArray[Any]:
     """Predictions of trees drawn from the prior, before any target is seen.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_rows, n_features)
-    n_draws : int
-        Number of trees, drawn independently and exactly from the prior of the method.
-    seed : int or Generator, optional
-    observations : bool
-        Whether to return new observations instead of expectations: labels, or means plus noise.
-
-    Returns
-    -------
-    ndarray of shape (n_draws, n_rows) or (n_draws, n_rows, n_classes)
-        Means in y's units, or class probabilities; for observations [n_draws, n_rows].
-
-    Notes
-    -----
-    The scale of the inputs and of y comes from the training data, as for the posterior. The rules
-    of CGM, WU and SMC depend on the training rows, which are therefore needed for these methods.
+    Parameters and results are those of ``sample_prior`` of the estimators; ``seed`` may also be a
+    NumPy Generator. CGM, WU and SMC need the training rows, on which their rules depend.
     """
     rng = np.random.default_rng(seed)
     drawn = prior_trees(posterior, n_draws, rng)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..core.forest import Forest
 from ..core.predict import tree_predictions
 from ..utils.arrays import FloatArray, IntArray, evenly
-from ..utils.notebook import block
+from ..utils.notebook import preformatted
 from .draws import Draws, places, take
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Shape:
         return f"<Shape of {self.probability:.1%} of the trees: {self.text}>"
 
     def _repr_html_(self) -> str:
-        return f"<div>{block(repr(self)[1:-1])}{self.tree._repr_html_()}</div>"
+        return f"<div>{preformatted(repr(self)[1:-1])}{self.tree._repr_html_()}</div>"
 
 
 class SplitCensus:

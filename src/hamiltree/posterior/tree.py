@@ -14,7 +14,7 @@ from ..core.predict import prediction_moments, tree_predictions
 from ..inputs.preprocess import Preprocessing
 from ..methods.base import Method
 from ..utils.arrays import FloatArray, IntArray
-from ..utils.notebook import block
+from ..utils.notebook import preformatted
 from .draws import TrainingData, special_arrays
 from .leaf_posterior import MeanPosterior, class_intervals, mean_posterior, soft_rows
 from .representative_tree import SplitCensus
@@ -250,7 +250,7 @@ class Tree:
     def _repr_html_(self) -> str:
         from .svg import tree_svg
 
-        return f"<div>{tree_svg(self) or block(self.to_text())}</div>"
+        return f"<div>{tree_svg(self) or preformatted(self.to_text())}</div>"
 
     # ------------------------------------------------------------------ details
 

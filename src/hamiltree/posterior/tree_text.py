@@ -1,4 +1,4 @@
-"""A tree in words: rules, leaves, and both as indented lines."""
+"""A tree as text: rules, leaves, and both as indented lines."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def branch_words(scale: Preprocessing) -> tuple[str, str]:
 
 
 def rule_text(scale: Preprocessing, split: dict[str, Any]) -> str:
-    """A split of ``to_dict`` in words."""
+    """A split of ``to_dict`` as text."""
     if "weights" in split:
         return f"{_weighted_sum(scale, split)} <= {split['threshold']:.4g}"
     name = split["feature"]
@@ -82,7 +82,7 @@ def _levels_text(name: str, levels: list[str], others: list[str]) -> str:
 
 
 def leaf_text(scale: Preprocessing, leaf: dict[str, Any], *, assigned: bool) -> str:
-    """A leaf of ``to_dict`` in words, the likeliest classes first; see ``rows_text``."""
+    """A leaf of ``to_dict`` as text, the likeliest classes first; see ``rows_text``."""
     rows = "".join(f"; {text}" for text in rows_text(leaf, assigned=assigned, digits=1))
     if "mean" in leaf:
         return f"mean {mean_text(scale, leaf)}{rows}"

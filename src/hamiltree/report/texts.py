@@ -22,8 +22,8 @@ def texts(posterior: Posterior, data: dict[str, Any], title: str | None) -> dict
         "title": title or (f"Decision trees for {target}" if target else "Decision trees"),
         "about": _about(posterior),
         "finding": finding(posterior),
-        "verdict": "No sign of disagreement." if diagnosis.converged else "Read with care.",
-        "verdict_class": "good" if diagnosis.converged else "bad",
+        "agreement": "No sign of disagreement." if diagnosis.converged else "Read with care.",
+        "agreement_class": "good" if diagnosis.converged else "bad",
         "diagnosis": diagnosis.sentence,
         "trees_note": _trees_note(posterior, classification),
         "hint": "Point at a box to see its rows and its share of trees; click it to see its path. "

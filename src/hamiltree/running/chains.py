@@ -1,10 +1,10 @@
-"""The chains of a run: seeds, threads or other machines, blocks of iterations, and their draws.
+"""The chains of a run: seeds, threads or other machines, batches of iterations, and their draws.
 
 Chains run in threads (the compiled code releases the GIL), or on a cluster if the user asks joblib
 for it. Threads that they leave idle help with rungs, or with the rows of large data. Each has its
 own generator, spawned from the seed, so the draws do not depend on where it runs; and a chain
-advanced in blocks makes the same draws as one advanced in one go, so they do not depend on the
-blocks either.
+advanced in batches makes the same draws as one advanced in one go, so they do not depend on the
+batches either.
 
 A chain hands its draws over in pieces. ``Chains.collect`` makes of all pieces the flat ``Draws`` of
 a posterior.
@@ -41,17 +41,17 @@ from .interrupts import Stop
 from .progress import Report, compiled, silent
 from .takeover import Takeover
 
-BLOCK_SECONDS = 0.25
-"""Aim for blocks of this length: short enough for Ctrl-C, long enough not to cost anything."""
-BLOCKS_PER_ROUND = 64
-"""Of each chain, before all meet in any case: who is done first waits for the last."""
+BATCH_SECONDS = 0.25
+"""Intended length of a batch: short enough for Ctrl-C, long enough to cost nothing."""
+BATCHES_PER_ROUND = 64
+"""Of each chain, after which all chains wait for each other."""
 FIRST_ROUND = 50
 """Iterations on a cluster that show how long an iteration takes there."""
 ROUNDS_IN_TIME = 20
 """Of chains on a cluster, where the time of the run is limited."""
 
 Keep = Callable[[int, int, list[Piece]], None]
-"""Takes over a block: number of the chain, iterations, draws."""
+"""Stores what a batch has made: number of the chain, iterations, draws."""
 
 
 class Chains:
@@ -122,13 +122,13 @@ class Chains:
             self._before = None
         self._know_ladders()
         self._workers: list[threading.Thread] = []
-        self.block = 1  # iterations that should take about so long:
-        self._seconds, self._growth = BLOCK_SECONDS, 4
+        self.batch = 1  # iterations that should take about so long:
+        self._seconds, self._growth = BATCH_SECONDS, 4
         if self.on_cluster:  # chains come back when they are done, for a checkpoint, or in time
             seconds = self._stop.seconds / ROUNDS_IN_TIME
             if self._checkpoints.target is not None:
                 seconds = min(seconds, self._checkpoints.seconds)
-            self.block = FIRST_ROUND if seconds < np.inf else sys.maxsize
+            self.batch = FIRST_ROUND if seconds < np.inf else sys.maxsize
             self._seconds, self._growth = seconds, 100
 
     @property
@@ -153,8 +153,8 @@ class Chains:
             self._meet()
             if self._judge():
                 continue
-            blocks = 1 if self.on_cluster else BLOCKS_PER_ROUND
-            goal = min(self.done + blocks * self.block, total, self._next_round())
+            batches = 1 if self.on_cluster else BATCHES_PER_ROUND
+            goal = min(self.done + batches * self.batch, total, self._next_round())
             behind = {k: goal - done for k, done in enumerate(self._done) if done < goal}
             self._advance(behind, report, total)
 
@@ -162,10 +162,10 @@ class Chains:
         """Advance until each chain has handed over its draws, for those that make all at once."""
         while not all(self._pieces):
             self._meet()
-            self.advance(self.block, report)
+            self.advance(self.batch, report)
 
     def wait(self) -> None:
-        """Let the blocks end that are under way after an interruption: their draws count."""
+        """Let the batches end that are under way after an interruption: their draws count."""
         for worker in self._workers:
             worker.join()
 
@@ -174,7 +174,7 @@ class Chains:
         self._pieces = [[] for _ in self.chains]
 
     def _meet(self) -> None:
-        """No chain moves: the moment to end, or for a checkpoint."""
+        """While no chain moves: end the run if that is due, write a checkpoint if it is time."""
         self._stop.look()
         self._checkpoints.look(self.snapshot)
 
@@ -217,7 +217,7 @@ class Chains:
         self.forget()
         problem, _, _, n_particles = self._task
         self._task = (problem, self.takeover.configuration, self.takeover.n_warmup, n_particles)
-        self.block = 1
+        self.batch = 1
         self._know_ladders()
 
     def _know_ladders(self) -> None:
@@ -261,13 +261,13 @@ class Chains:
         self._pace(max(steps.values()), time.perf_counter() - begun)
 
     def _advance_here(self, steps: dict[int, int], keep: Keep) -> None:
-        """In threads, block by block, always the chain that is furthest behind.
+        """In threads, batch by batch, always the chain that is furthest behind.
 
-        Iterations differ in length, by far where data are large: chains that met after each block
+        Iterations differ in length, by far where data are large: chains that met after each batch
         would keep threads waiting.
         """
         end = {k: self._done[k] + n for k, n in steps.items()}
-        reached = {k: self._done[k] for k in steps}  # with the blocks under way
+        reached = {k: self._done[k] for k in steps}  # with the batches under way
         furthest = max(reached.values())
         resting = set(steps)
         lock = threading.Lock()
@@ -279,13 +279,13 @@ class Chains:
             with lock:
                 most = max(reached.values())
                 wanted = self._stop.is_due or self._checkpoints.is_time()
-                if most == furthest or not wanted:  # a block at least
+                if most == furthest or not wanted:  # at least one batch
                     most = sys.maxsize
                 ready = [k for k in resting if reached[k] < min(end[k], most)]
                 if ending or not ready:
                     return None
                 k = min(ready, key=lambda k: (reached[k], k))
-                n = min(self.block, end[k] - reached[k], most - reached[k])
+                n = min(self.batch, end[k] - reached[k], most - reached[k])
                 resting.remove(k)
                 reached[k] += n
                 return k, n
@@ -306,7 +306,7 @@ class Chains:
             else:
                 outcomes.put(None)
 
-        # Daemons, rather than a pool: who presses Ctrl-C twice waits for no block, however long.
+        # Daemons, rather than a pool: a second Ctrl-C must not wait for a batch.
         self._workers = [
             threading.Thread(target=work, name=f"hamiltree_{number}", daemon=True)
             for number in range(min(self._n_threads, len(steps)))
@@ -323,11 +323,11 @@ class Chains:
                 raise error
 
     def _pace(self, n: int, seconds: float) -> None:
-        """How long the next block should be, after one of n iterations that took so long."""
+        """Set the size of the next batch, after one of n iterations that took so many seconds."""
         wanted = min(self._seconds * n / max(seconds, 1e-9), self._growth * n, sys.maxsize)
-        self.block = max(int(wanted), 1)
+        self.batch = max(int(wanted), 1)
 
-    # ------------------------------------------------------------------ what has come of it
+    # ------------------------------------------------------------------ results
 
     def snapshot(self) -> Snapshot:
         """All that is needed to go on from here; between two calls that advance."""
@@ -345,7 +345,7 @@ class Chains:
         )
 
     def collect(self, stopped: str, most: int | None = None) -> tuple[Draws, RunInfo]:
-        """The draws that every chain has made, and what a person reads of the run.
+        """The draws that every chain has made, and the information about the run.
 
         ``most``: only so many draws per chain, the first ones.
         """

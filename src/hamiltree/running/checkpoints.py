@@ -2,7 +2,7 @@
 
 The file is NetCDF without pickle: one group per chain, with its state and its draws as plain
 arrays; everything else is one JSON text. A digest of it all finds what a damaged disk has changed.
-It is written at the end of a block of iterations and replaced at the very end, so it is the last
+It is written at the end of a batch of iterations and replaced at the very end, so it is the last
 complete one at any moment, and a killed run loses the time since then and nothing else.
 """
 

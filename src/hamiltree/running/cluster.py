@@ -69,13 +69,13 @@ def advance_on_cluster(
                 for number, n in left.items()
             ]
             with _quietly_closed(pool(tasks)) as results:
-                for number, blocks, state, error in results:
+                for number, pieces, state, error in results:
                     if error is not None:
                         own_error = error
                         continue
                     del left[number]
                     failures = 0
-                    yield number, blocks, state
+                    yield number, pieces, state
         except Exception:  # of the engine: our own errors come back as results
             failures += 1
             if failures == ATTEMPTS:
@@ -86,7 +86,7 @@ def advance_on_cluster(
 
 @contextmanager
 def _quietly_closed(results: Any) -> Iterator[Any]:
-    """Without a word of joblib's on tasks that it cancels when nobody waits for them any more."""
+    """Without joblib's warnings about tasks that it cancels because nobody waits for them."""
     try:
         yield results
     finally:
@@ -116,7 +116,7 @@ def _advance(
         sampler = build_sampler(problem, configuration, n_warmup, n_particles)
         chain: Any = sampler.start(np.random.Generator(np.random.PCG64(0)))
         restore(chain, state)
-        blocks = chain.advance(n)
+        pieces = chain.advance(n)
     except Exception as error:
         return number, [], {}, error
-    return number, blocks, capture(chain), None
+    return number, pieces, capture(chain), None

@@ -24,15 +24,15 @@ class Stop:
 
     ``seconds``: how long the run may take from ``start_clock`` on.
 
-    The first signal of a kind is noted; the next one does what it always does. Handlers that
-    somebody else installed are left alone, and outside the main thread there are none to install.
+    The first signal of a kind is noted; the second has its usual effect. Handlers that other code
+    installed are left alone. Outside the main thread, Python cannot install any.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
         self.seconds = math.inf if seconds is None else seconds
         self._end = math.inf
         self.signal: signal.Signals | None = None
-        """The one received; of both SIGTERM, which ends the process."""
+        """The signal received; if both kinds were, SIGTERM, which ends the process."""
         self._before: dict[int, Any] = {}
         self._at_once = False
 
@@ -71,7 +71,7 @@ class Stop:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Signals need not wait for what is done in here: it takes long, and may be lost."""
+        """Within this context a signal ends the work at once: it takes long, and may be lost."""
         self._at_once = True
         try:
             self.look()

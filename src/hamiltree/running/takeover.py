@@ -1,4 +1,4 @@
-"""replicas="auto": chains that sit in different modes go on with replicas.
+"""replicas="auto": chains that are in different modes go on with replicas.
 
 Chains start without replicas, which cost several times as much. Once each has made a few draws,
 these are judged: levels of the log-likelihood, or numbers of leaves, that do not mix are modes, and
@@ -29,12 +29,13 @@ different modes, rather than slow; the more draws there are, the less slowness a
 FEWEST_WARMUP = 100
 """Iterations of warm-up that replicas need to be placed."""
 HOT_END = 0.1
-"""Power that the replicas should reach: trees are small there, and replicas that hot cost little.
-Where their end is placed is decided by how they mix (``samplers.ladder``)."""
+"""Power of the likelihood for which their number is computed: trees are small there, and such
+replicas cost little. That of the last replica follows from its mixing (``samplers.ladder``)."""
 FEWEST, MOST = 4, 16
-"""Replicas."""
+"""Numbers of replicas of a chain."""
 COST = 0.6
-"""Of an iteration of a replica, in those of a chain without: hot trees are small."""
+"""Time of an iteration of one replica, in iterations of a chain without replicas; below 1,
+because trees at low powers of the likelihood are small."""
 WARMUP_SHARE = 1.0 / 3.0
 """Most of the time left that their warm-up may take; it is shorter where it would take more."""
 

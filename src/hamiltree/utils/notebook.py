@@ -26,7 +26,7 @@ def badge(text: str, good: bool) -> str:
     )
 
 
-def block(text: str) -> str:
+def preformatted(text: str) -> str:
     """Text as it would be printed; some notebooks have no fixed width for ``pre``."""
     return (
         '<pre style="margin:4px 0;white-space:pre-wrap;background:none;font:13px/1.35 '
@@ -36,7 +36,7 @@ def block(text: str) -> str:
 
 def html_of_text(text: str, label: str = "", *, good: bool = True) -> str:
     """What ``_repr_html_`` of a text returns, with a badge over it where there is a label."""
-    return f"<div>{badge(label, good) if label else ''}{block(text)}</div>"
+    return f"<div>{badge(label, good) if label else ''}{preformatted(text)}</div>"
 
 
 def slider(frames: Sequence[tuple[str, str]], name: str) -> str:

@@ -18,10 +18,8 @@ from hamiltree.core.scan.proposals import MODE_COLUMNS, MODE_PRIOR
 from hamiltree.core.tree.kinds import MISSING, make_kinds, plain_kinds
 from hamiltree.core.tree.nodes import right_child
 
-from ...reference.exact import exact_toy
 from ...reference.model import TOYS
-from ...statistical.battery import assert_exact, run_toy
-from ...statistical.test_informed_posterior import LEVEL, MOVES, TIMES, assert_used
+from ...statistical.test_informed_posterior import MOVES, assert_move_is_exact
 from ...support.informed_battery import Bench, copy_of, make_binned
 from ...support.turns import in_turns
 from ..moves.test_informed import METHODS, SOFTNESS, cells_of, check_ratios
@@ -117,18 +115,7 @@ def test_bins_of_special_columns(rng):
 def test_posterior(toy_name, method, h, move, seed, monkeypatch):
     """As in ``test_informed_posterior``, with two bins per column."""
     make_binned(monkeypatch, 2)
-    exact = exact_toy(toy_name, method, h)
-    sampled = run_toy(
-        TOYS[toy_name](),
-        method=method,
-        h=h,
-        n_draws=8_000,
-        seed=seed,
-        of_labels="paper",
-        informed_moves=(move,) * TIMES.get(move, 6),
-    )
-    assert_used(sampled, move)
-    assert_exact(sampled, exact, level=LEVEL)
+    assert_move_is_exact(toy_name, method, h, move, seed)
 
 
 @pytest.mark.parametrize("special", [False, True])

@@ -51,7 +51,7 @@ def test_round_trip(oblique, n_classes, roots, seed, tmp_path):
         same(after, before) if isinstance(before, np.ndarray) else None
         assert isinstance(before, np.ndarray) or after == before
     assert back.configuration == post.configuration
-    assert back.info.settings() == post.info.settings()
+    assert back.info.requested() == post.info.requested()
     assert set(back.stats) == set(post.stats)
     for name, stat in post.stats.items():
         same(back.stats[name], stat)
@@ -117,7 +117,7 @@ def test_tuples_infinities_and_many_names_come_back(tmp_path):
     assert back.configuration == configuration
     assert back.log_evidence == -np.inf
     assert back.info.stopped == "interrupted"
-    assert back.info.settings() == info.settings()
+    assert back.info.requested() == info.requested()
     assert back.table == table
     assert back.provenance == {"weight": 5, "who": None}
     assert back.monitor is None

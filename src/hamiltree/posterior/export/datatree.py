@@ -47,7 +47,7 @@ def to_datatree(posterior: Posterior, *, pointwise: bool) -> xarray.DataTree:
         "sampling_time": posterior.info.seconds,
         "resampled": int(weighted),
         "configuration": json.dumps(posterior.configuration.to_dict(), default=plain),
-        "run": json.dumps(posterior.info.settings(), default=plain),
+        "run": json.dumps(posterior.info.requested(), default=plain),
         "provenance": json.dumps(posterior.provenance, default=plain),
     }
     return tree

@@ -17,7 +17,7 @@ from ...inputs.preprocess import Preprocessing
 from ...methods import METHODS
 from ...methods.base import H_WORDS, SHARED, Configuration
 from ...methods.parameters import declared
-from ..draws import RUN_SETTINGS, Draws, TrainingData
+from ..draws import REQUESTED, Draws, TrainingData
 
 if TYPE_CHECKING:
     from ...inputs.encoding import TrainingTable
@@ -160,7 +160,7 @@ def unpack_acceptance(stored: Mapping[str, Any], n_chains: int) -> dict[str, Any
 def unpack_run(stored: Mapping[str, Any]) -> dict[str, Any]:
     """How the run was asked for: fields of ``RunInfo``."""
     stored = {"max_seconds": None, **stored}  # which is younger than format 4
-    require(stored.keys() == set(RUN_SETTINGS), "it does not say how the run was asked for")
+    require(stored.keys() == set(REQUESTED), "it does not say how the run was asked for")
     for name, value in stored.items():
         kind = int | float | None if name in ("target_rhat", "max_seconds") else int | None
         require(isinstance(value, kind), f"{name} is wrong")
@@ -181,7 +181,7 @@ def unpack_table(stored: Mapping[str, Any] | None) -> TrainingTable | None:
 def without_free_keys(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """Formats 1 to 3 had the run and the table among the provenance: the keys they have now."""
     notes = {k: v for k, v in provenance.items() if k not in ("n_chains", "n_draws")}
-    run = {name: notes.pop(name, None) for name in RUN_SETTINGS}
+    run = {name: notes.pop(name, None) for name in REQUESTED}
     name, n_rows, encoding = (notes.pop(key, None) for key in ("data", "n_rows", "table"))
     table = None
     if encoding is not None:

@@ -139,7 +139,7 @@ def write(
             "powers": info.powers,
             "why_replicas": info.why_replicas,
             "boolean_stats": [name for name, stat in info.stats.items() if stat.dtype == bool],
-            "run": info.settings(),
+            "run": info.requested(),
             "table": None if table is None else table.to_dict(),
             "provenance": dict(provenance),
             "model": None if model is None else model.to_dict(),

@@ -60,7 +60,7 @@ function predictionPanel(data, forest, featured) {
     drawPath(false);
   }
 
-  /** The path of the chosen row through the chosen tree, drawn; each row's own is told in words. */
+  /** The path of the chosen row through the chosen tree, drawn; each row has its own as text. */
   function drawPath(redraw) {
     if (panels.length < 2) return;
     const t = featured[Number(choice.value)].tree;

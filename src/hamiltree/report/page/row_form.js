@@ -41,7 +41,7 @@ function rowForm(prefix, data, form, rest, changed) {
 
 const isMissing = (value) => value === "" || Number.isNaN(value) || value === "(missing)";
 
-/** A cell in words, with its unit. */
+/** The text of a cell, with its unit. */
 function cellText(input, value) {
   if (isMissing(value)) return "missing";
   return input.kind === "number" ? withUnit(String(Number(value.toPrecision(6))), input.unit) : value;

@@ -1,8 +1,8 @@
-// Splits and leaves in words.
+// Texts of splits and leaves.
 
 const WITHIN = "soft within";
 
-/** Some levels of a category in words. */
+/** The rule of a split on a set of levels. */
 function levelsTest(levels, others) {
   if (levels.length === 1) return `is ${levels[0]}`;
   if (others.length === 1) return `is not ${others[0]}`;
