@@ -1,4 +1,4 @@
-"""Copy the tables and figures of a finished ``hamiltree paper`` run into docs/paper.md.
+"""Copy the tables and figures of a finished ``hamiltree paper`` run into the pages.
 
     python docs/fill_paper.py paper-output
 
@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+PAGES = ("paper.md", "paper-splits.md")
 FIGURES = ("figure3-leaves-cgm.png", "figure4-error-cgm.png", "figure5-accuracy-real.png")
 
 
 def main(run: Path) -> None:
-    page = DOCS / "paper.md"
     missing = []
 
     def filled(match: re.Match[str]) -> str:
@@ -28,9 +28,10 @@ def main(run: Path) -> None:
             return match[0]
         return f"<!-- {match['name']} -->\n{path.read_text('utf-8').rstrip()}\n<!-- end -->"
 
-    text = page.read_text("utf-8")
     pattern = r"<!-- (?P<name>[\w/-]+\.md) -->\n.*?<!-- end -->"
-    page.write_text(re.sub(pattern, filled, text, flags=re.DOTALL), "utf-8")
+    for page in PAGES:
+        text = (DOCS / page).read_text("utf-8")
+        (DOCS / page).write_text(re.sub(pattern, filled, text, flags=re.DOTALL), "utf-8")
     for name in FIGURES:
         if (run / name).is_file():
             shutil.copy(run / name, DOCS / "images" / f"paper-{name}")

@@ -114,7 +114,7 @@ def test_replicas_that_would_not_be_done_in_time_are_not_added(monkeypatch):
     X, y = data_of("classification")
     in_time = BayesianTreeClassifier(n_draws=60, max_seconds=600, **SHORT).fit(X, y).posterior_
     assert len(in_time.info.powers) >= takeover.FEWEST
-    monkeypatch.setattr(takeover, "COST", 1e9)
+    monkeypatch.setattr(takeover, "WARMUP_SHARE", 1e-9)
     late = BayesianTreeClassifier(n_draws=60, max_seconds=600, **SHORT).fit(X, y).posterior_
     assert (late.info.powers, late.info.n_warmup, late.n_draws) == ((), 60, 60)
     assert late.info.why_replicas.endswith("but max_seconds leaves no time for them")

@@ -149,13 +149,13 @@ def test_one_chain_and_little_warm_up_cannot_be_judged():
 
 
 def test_a_warm_up_is_as_short_as_the_time_left_asks_for():
-    """At .01 s an iteration and six replicas, one of their warm-up is taken to need .036 s."""
-    for left, expected in ((1e9, 500), (36.0, 333), (10.9, 100)):
+    """At .01 s an iteration and six replicas, one of their warm-up is taken to need .06 s."""
+    for left, expected in ((1e9, 500), (60.0, 333), (18.1, 100)):
         decided = takeover.Takeover(None, configured(), 500, np.random.SeedSequence(0).spawn(2))
         assert decided.fits(6, 0.01, left)
         assert (decided.n_warmup, decided.reason) == (expected, "")
     late = takeover.Takeover(None, configured(), 500, np.random.SeedSequence(0).spawn(2))
-    assert not late.fits(6, 0.01, 10.7)
+    assert not late.fits(6, 0.01, 17.9)
     assert (late.n_warmup, late.reason) == (500, ", but max_seconds leaves no time for them")
     assert late.fits(6, 0.01, np.inf)
     assert late.n_warmup == 500

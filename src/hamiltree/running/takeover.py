@@ -33,9 +33,6 @@ HOT_END = 0.1
 replicas cost little. That of the last replica follows from its mixing (``samplers.ladder``)."""
 FEWEST, MOST = 4, 16
 """Numbers of replicas of a chain."""
-COST = 0.6
-"""Time of an iteration of one replica, in iterations of a chain without replicas; below 1,
-because trees at low powers of the likelihood are small."""
 WARMUP_SHARE = 1.0 / 3.0
 """Most of the time left that their warm-up may take; it is shorter where it would take more."""
 
@@ -94,9 +91,10 @@ class Takeover:
     def fits(self, replicas: int, seconds_per_iteration: float, seconds_left: float) -> bool:
         """Whether there is time for so many replicas, by the seconds of an iteration so far.
 
-        Their warm-up becomes shorter where there is time for that alone.
+        Their warm-up becomes shorter where there is time for that alone. An iteration of a replica
+        is taken to need as long as one of a chain without; in regression it needs less.
         """
-        most = WARMUP_SHARE * seconds_left / (COST * replicas * seconds_per_iteration)
+        most = WARMUP_SHARE * seconds_left / (replicas * seconds_per_iteration)
         if most < FEWEST_WARMUP:
             self.reason += ", but max_seconds leaves no time for them"
             return False
