@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from .backend.jit import kernel
 
 LEAST_GAIN = 1e-9
@@ -57,16 +55,3 @@ def draw_by_weight(weight, total, rng):
             if u < 0.0:
                 break
     return last
-
-
-@kernel
-def exponentials(score, n):
-    """Turn log weights into weights, the largest of them 1; returns (log of that, their sum)."""
-    top = -np.inf
-    for k in range(n):
-        top = max(top, score[k])
-    total = 0.0
-    for k in range(n):
-        score[k] = math.exp(score[k] - top)
-        total += score[k]
-    return top, total
