@@ -53,7 +53,7 @@ def demo(
         "(Breast Cancer Wisconsin, Original).\n"
     )
     model = BayesianTreeClassifier(
-        h=0.05, target_rhat=1.01, max_draws=20_000, random_state=seed, n_jobs=-1
+        h=0, target_rhat=1.01, max_draws=20_000, random_state=seed, n_jobs=-1
     )
     with warnings_as_notes(ConvergenceWarning):  # the sentence below says it
         model.fit(X, y)
