@@ -43,6 +43,14 @@ MUTANTS = [
         f"{OF_TAKEOVER} -k depend_on_threads_stops_or_files",
     ),
     Mutant(
+        "takeover: rungs adapt for as long as before where their warm-up is shorter",
+        TAKEOVER,
+        "Takeover.start",
+        "self._sampler.with_warmup(self.n_warmup)",
+        "self._sampler",
+        f"{OF_TAKEOVER} -k begin_where_the_chain_was",
+    ),
+    Mutant(
         "best tree: prior of a learned h left out",
         CLIMB,
         "log_posterior_of",
