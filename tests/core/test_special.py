@@ -49,11 +49,22 @@ from hamiltree.posterior.draws import special_arrays
 from hamiltree.samplers import hard
 from hamiltree.samplers.common import Problem
 
-from ..reference.special import IS_MISSING, bits, psi_of, rules_of, subsets
+from ..reference.special import (
+    IMPUTED,
+    IS_MISSING,
+    TAKEN_AS_IMPUTED,
+    bits,
+    psi_of,
+    rules_of,
+    sides_of,
+    subsets,
+)
 from ..support.configuring import configured
 from ..support.special import (
     COLUMNS,
+    IMPUTING,
     as_columns,
+    as_rows,
     kinds_of,
     phi_of,
     random_rows,
@@ -70,6 +81,7 @@ FAMILIES = {
 }
 MAX_LEAVES = 12
 ALPHA, MU, TAU = 0.7, (0.3, 1.2), (1.3, 2.0)
+IMPUTED_OR_NOT = pytest.mark.parametrize("columns", [COLUMNS, IMPUTING], ids=["sides", "imputed"])
 
 
 def prior_of(columns=COLUMNS, tau=TAU, feature=None):
@@ -102,15 +114,15 @@ def model_of(rng, family, X, h, prior, dtype=np.float64):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("h", [0.0, 0.05])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_likelihood_matches_the_reference(family, h, dtype, rng):
-    prior = prior_of()
+@IMPUTED_OR_NOT
+def test_likelihood_matches_the_reference(columns, family, h, dtype, rng):
+    prior = prior_of(columns)
     for n_splits in (1, 4, 8):
-        X = random_rows(rng, 30)
-        X = X.astype(dtype).astype(float)
+        X = as_rows(as_columns(random_rows(rng, 30, columns)).astype(dtype))
         tree = random_special_tree(rng, prior, n_splits)
         model, work, y = model_of(rng, family, X, h, prior, dtype)
         inner = [i for i in range(int(tree.n_nodes[0])) if tree.size[i] > 1]
-        phi = phi_of(tree, {i: psi_of(rule_at(tree, i), X, COLUMNS, h) for i in inner}, len(X))
+        phi = phi_of(tree, {i: psi_of(rule_at(tree, i), X, columns, h) for i in inner}, len(X))
         sigma = float(tree.sigma[0])
         if family == "classes":
             counts = np.eye(3)[:, y] @ phi
@@ -131,17 +143,19 @@ def test_likelihood_matches_the_reference(family, h, dtype, rng):
             assert value == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_gradient_matches_central_differences(family, rng):
-    """Only thresholds of numbers have coordinates, and missing rows push none of them."""
-    prior = prior_of()
+@IMPUTED_OR_NOT
+def test_gradient_matches_central_differences(columns, family, dtype, rng):
+    """Only thresholds of numbers have coordinates, and missing rows push none with a side."""
+    prior = prior_of(columns)
     for n_splits in (1, 3, 6, 9):
-        X = random_rows(rng, 40)
+        X = random_rows(rng, 40, columns)
         tree = random_special_tree(rng, prior, n_splits)
-        model, work, _ = model_of(rng, family, X, 0.05, prior)
+        model, work, _ = model_of(rng, family, X, 0.05, prior, dtype)
         n = dimension(model, tree)
         moving = sum(
-            COLUMNS[tree.feature[i]][0] == 0 and np.isfinite(tree.threshold[i])
+            columns[tree.feature[i]][0] == 0 and np.isfinite(tree.threshold[i])
             for i in range(int(tree.n_nodes[0]))
             if tree.size[i] > 1
         )
@@ -165,47 +179,54 @@ def test_sets_of_levels(rng):
     assert math.exp(log_subsets(3)) == pytest.approx(6)
     drawn = {int(draw_levels(3, rng)) for _ in range(200)}
     assert drawn == {bits(s) for s in subsets([0, 1, 2])}
-    kinds = kinds_of()
-    again = decoded_kinds(coded_kinds(kinds))
-    np.testing.assert_array_equal(again.levels, kinds.levels)
-    np.testing.assert_array_equal(again.missing, kinds.missing)
+    for columns, code in ((COLUMNS, [0, -1, 3, 5]), (IMPUTING, [0, -2, 3, -2, -1])):
+        kinds = kinds_of(columns)
+        np.testing.assert_array_equal(coded_kinds(kinds), code)
+        again = decoded_kinds(coded_kinds(kinds))
+        np.testing.assert_array_equal(again.levels, kinds.levels)
+        np.testing.assert_array_equal(again.missing, kinds.missing)
     with pytest.raises(ValueError, match="at most 64"):
         make_kinds([65], [False])
 
 
-def test_prior_of_rules_adds_up(rng):
+@IMPUTED_OR_NOT
+def test_prior_of_rules_adds_up(columns, rng):
     """Over sets, sides and thresholds, by quadrature."""
-    prior = prior_of()
+    prior = prior_of(columns)
     node, weight = np.polynomial.legendre.leggauss(40)
     tree = empty_tree(2, 0)
-    total = np.zeros(len(COLUMNS))
-    for rule, _ in rules_of(random_rows(rng, 9), COLUMNS, ((node + 1) / 2, weight / 2)):
+    total = np.zeros(len(columns))
+    for rule, _ in rules_of(random_rows(rng, 9, columns), columns, ((node + 1) / 2, weight / 2)):
         f, threshold, levels = rule
         tree.feature[0], tree.threshold[0], tree.levels[0] = f, threshold, bits(levels)
-        number = COLUMNS[f][0] == 0 and np.isfinite(threshold)
+        number = columns[f][0] == 0 and np.isfinite(threshold)
         width = weight[np.argmin(np.abs((node + 1) / 2 - threshold))] / 2 if number else 1.0
         total[f] += math.exp(log_rule(prior, tree, 0)) * width
-    np.testing.assert_allclose(total, 1 / len(COLUMNS), rtol=1e-4)
+    np.testing.assert_allclose(total, 1 / len(columns), rtol=1e-4)
 
 
 # ------------------------------------------------------------------ predictions
 
 
-def test_predictions(rng):
+@IMPUTED_OR_NOT
+def test_predictions(columns, rng):
     """New rows: levels never seen, and missing cells where training had none, go both ways."""
-    prior = prior_of()
+    prior = prior_of(columns)
     for h, n_splits in itertools.product((0.0, 0.05), (1, 4, 7)):
         tree = random_special_tree(rng, prior, n_splits)
-        X = random_rows(rng, 300)
+        X = random_rows(rng, 300, columns)
         unknown = rng.random(X.shape) < 0.1
+        hole = np.where(
+            [missing == IMPUTED for _, missing in columns], -1 - rng.random(X.shape), np.nan
+        )
         inner = [i for i in range(int(tree.n_nodes[0])) if tree.size[i] > 1]
         psi = {}
         for i in inner:
             f = int(tree.feature[i])
             hidden = X.copy()
-            hidden[unknown[:, f], f] = 0.0 if COLUMNS[f][0] else np.nan
-            psi[i] = psi_of(rule_at(tree, i), hidden, COLUMNS, h)
-            if not COLUMNS[f][1]:
+            hidden[unknown[:, f], f] = 0.0 if columns[f][0] else hole[unknown[:, f], f]
+            psi[i] = psi_of(rule_at(tree, i), hidden, columns, h)
+            if not columns[f][1]:
                 psi[i][unknown[:, f]] = 0.5
         phi = phi_of(tree, psi, len(X))
         n = int(tree.n_nodes[0])
@@ -220,12 +241,11 @@ def test_predictions(rng):
             h=np.full((1, 1), h),
             **special_arrays(tree.levels[:n][inside].copy(), coded_kinds(prior.kinds), n_splits),
         )
-        columns = as_columns(np.where(unknown, np.nan, X))
-        np.testing.assert_allclose(
-            tree_predictions(forest, values, columns)[0], phi @ values, atol=1e-12
-        )
+        new = as_columns(np.where(unknown, hole, X))
+        found = tree_predictions(forest, values, new)[0]
+        np.testing.assert_allclose(found, phi @ values, atol=1e-12)
         np.testing.assert_array_equal(
-            most_likely_leaf(forest, columns)[0], (phi - 1e-9 * np.arange(n_splits + 1)).argmax(1)
+            most_likely_leaf(forest, new)[0], (phi - 1e-9 * np.arange(n_splits + 1)).argmax(1)
         )
 
 
@@ -314,13 +334,17 @@ def test_rule_priors_of_hard_trees_add_up(kind, rng):
             assert log_draw_at(*arguments) == pytest.approx(log_density, abs=1e-9)
 
 
-def test_the_share_of_missing_rules(rng):
-    """Of the prior's rules on a column with holes, a fifth are "is missing"."""
-    prior = prior_of([(0, True)], tau=(1.0, 1.0))
-    n = 2000
-    trees = [random_special_tree(rng, prior, 1) for _ in range(n)]
-    count = sum(math.isinf(tree.threshold[0]) for tree in trees)
-    assert abs(count - IS_MISSING * n) < 4 * math.sqrt(n * IS_MISSING * (1 - IS_MISSING))
-    right = sum(int(tree.levels[0]) for tree in trees)
-    assert abs(right - n / 2) < 4 * math.sqrt(n / 4)
+@pytest.mark.parametrize("missing", [True, IMPUTED], ids=["sides", "imputed"])
+def test_draws_follow_the_prior_of_rules(missing, rng):
+    """On a column with holes: "is missing" on either side, and cuts by what becomes of these."""
+    prior = prior_of([(0, missing)], tau=(1.0, 1.0))
+    mass = {(-math.inf, frozenset()): IS_MISSING / 2, (math.inf, frozenset({0})): IS_MISSING / 2}
+    mass |= {(0.0, side): (1 - IS_MISSING) * share for side, share in sides_of(missing).items()}
+    n, count = 2000, dict.fromkeys(mass, 0)
+    for _ in range(n):
+        _, threshold, side = rule_at(random_special_tree(rng, prior, 1), 0)
+        count[threshold if math.isinf(threshold) else 0.0, side] += 1
+    test = stats.chisquare(list(count.values()), n * np.array(list(mass.values())))
+    assert test.pvalue > 1e-4
+    assert (0.0, TAKEN_AS_IMPUTED) in mass or missing is True
     assert MISSING < -1e34

@@ -11,23 +11,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hamiltree.core.backend import row_threads
 from hamiltree.core.moves.propose import NAMES, propose_informed
-from hamiltree.core.scan import bins, bits
 from hamiltree.core.scan.proposals import MODE_COLUMNS, draw_weighed, put_rule, weigh
 from hamiltree.core.scan.rows import NEW_LEAF
 from hamiltree.core.scan.scores import fill_known_tables
 from hamiltree.core.tree.nodes import copy_tree, empty_tree, right_child
 from hamiltree.core.tree.priors import log_rule
-from hamiltree.samplers import rjhmc, rjhmc_state
+from hamiltree.samplers import rjhmc_state
 from hamiltree.samplers.common import Problem
 from hamiltree.samplers.rjhmc import RJHMC
 
+from ..reference.special import IMPUTED, rules_of, sides_of, subsets
 from ..reference.special import bits as bits_of
-from ..reference.special import rules_of, subsets
 from ..support.configuring import configured
 from ..support.special import (
     COLUMNS,
+    IMPUTING,
     as_columns,
     kinds_of,
     random_rows,
@@ -37,25 +36,13 @@ from ..support.special import (
 
 TAU = (1.3, 2.0)
 WAYS = ("rows", "bits", "bins", "single-bins")
+IMPUTED_OR_NOT = pytest.mark.parametrize("columns", [COLUMNS, IMPUTING], ids=["sides", "imputed"])
 
 
 def classes_and_ways(ways):
     """Numbers of classes, and how rows are held; those of regression are not held as bits."""
     cases = [(n, way) for n in (0, 3) for way in ways if n or way != "bits"]
     return pytest.mark.parametrize(("n_classes", "way"), cases)
-
-
-@pytest.fixture
-def hold(monkeypatch):
-    """Have rows held in one of these ways."""
-
-    def change(way):
-        monkeypatch.setattr(bits, "MAX_ROWS", 2048 if way == "bits" else 0)
-        for module in (row_threads, rjhmc, rjhmc_state):
-            monkeypatch.setattr(module, "BINNED_ROWS", 0 if "bins" in way else 8192)
-        monkeypatch.setattr(bins, "MAX_BINS", 4 if way == "bins" else 256)
-
-    return change
 
 
 def held(bench):
@@ -72,13 +59,13 @@ def held(bench):
 class Bench:
     """A chain's scans, of HMC-DF."""
 
-    def __init__(self, rng, h, n_classes, columns=COLUMNS, n=24, absent=None, tau=TAU):
-        """``absent``: a level of the first column that no row has."""
+    def __init__(self, rng, h, n_classes, columns=COLUMNS, n=24, absent=None, tau=TAU, X=None):
+        """``absent``: a level of the first column that no row has; ``X``: random where None."""
         self.columns, self.rng = columns, rng
-        self.X = random_rows(rng, n, columns)
+        self.X = random_rows(rng, n, columns) if X is None else X
         if absent is not None:
             self.X[self.X[:, 0] == absent, 0] = 0
-        y = rng.integers(0, 3, n) if n_classes else rng.normal(size=n)
+        y = rng.integers(0, 3, len(self.X)) if n_classes else rng.normal(size=len(self.X))
         configuration = configured(
             "hmc-df", h=h, tau_prior=tau, likelihood_power=0.7, max_leaves=12
         )
@@ -112,10 +99,13 @@ class Bench:
 
 @pytest.mark.parametrize("h", [0.0, 0.1])
 @classes_and_ways(WAYS[:3])
-def test_densities_of_scans_add_up(n_classes, h, way, rng, hold):
+@pytest.mark.parametrize(
+    "columns", [COLUMNS, [(0, False), (0, IMPUTED), (3, False)]], ids=["sides", "imputed"]
+)
+def test_densities_of_scans_add_up(columns, n_classes, h, way, rng, hold):
     """Over all rules, of a leaf with many rows, of one with few, and of an inner node."""
     hold(way)
-    bench = Bench(rng, h, n_classes)
+    bench = Bench(rng, h, n_classes, columns)
     assert held(bench) == way
     tree = bench.tree(5)
     inner = [i for i in range(int(tree.n_nodes[0])) if tree.size[i] > 1]
@@ -125,8 +115,8 @@ def test_densities_of_scans_add_up(n_classes, h, way, rng, hold):
         if tree.size[node] > 1:
             sides = (node + 1, right_child(tree, node))
         total = 0.0
-        for rule, _ in rules_of(bench.X, COLUMNS, (grid, np.full(400, 1 / 400))):
-            number = COLUMNS[rule[0]][0] == 0 and np.isfinite(rule[1])
+        for rule, _ in rules_of(bench.X, columns, (grid, np.full(400, 1 / 400))):
+            number = columns[rule[0]][0] == 0 and np.isfinite(rule[1])
             total += bench.density(tree, node, *sides, rule) / (400 if number else 1)
         assert total == pytest.approx(1.0, abs=0.03)  # of the sums over thresholds
 
@@ -150,7 +140,11 @@ def test_densities_of_categories_add_up(n_classes, way, rng, hold):
             assert total == pytest.approx(1.0, rel=1e-9)
 
 
-@pytest.mark.parametrize("columns", [COLUMNS, [(0, True)]], ids=["all", "missing"])
+@pytest.mark.parametrize(
+    "columns",
+    [COLUMNS, [(0, True)], IMPUTING, [(0, IMPUTED)]],
+    ids=["all", "missing", "imputing", "imputed"],
+)
 @pytest.mark.parametrize("h", [0.0, 0.1])
 @classes_and_ways(WAYS[:3])
 def test_a_drawn_rule_has_the_density_it_was_drawn_with(n_classes, h, columns, way, rng, hold):
@@ -202,14 +196,14 @@ def test_draws_follow_their_densities(n_classes, way, rng, hold):
     assert p_value > 1e-4
 
 
-def scanned(seed, h, n_classes, way, nodes, hold):
+def scanned(seed, h, n_classes, way, columns, nodes, hold):
     """The first nodes of some trees scanned, their subtrees kept and not; rows held one way.
 
     Weights and densities, by trees, of one rule that the node has and of some that it does not.
     """
     hold(way)
     rng = np.random.default_rng(seed)
-    bench = Bench(rng, h, n_classes, columns=[*COLUMNS, (0, True)], n=60, tau=(1.0, 1.0))
+    bench = Bench(rng, h, n_classes, columns=[*columns, (0, True)], n=60, tau=(1.0, 1.0))
     assert held(bench) == way
     found = []
     for n_splits in (0, 2, 4, 5):
@@ -232,7 +226,8 @@ def scanned(seed, h, n_classes, way, nodes, hold):
 
 @pytest.mark.parametrize("h", [0.0, 0.2])
 @classes_and_ways(["bits", "single-bins"])
-def test_scans_agree_however_rows_are_held(n_classes, h, way, rng, hold, monkeypatch):
+@IMPUTED_OR_NOT
+def test_scans_agree_however_rows_are_held(columns, n_classes, h, way, rng, hold, monkeypatch):
     """Bins that have a value each, and bits, say what the rows say one by one.
 
     Thresholds are uniform: another prior is taken as constant in each cell, and bins have more.
@@ -242,17 +237,18 @@ def test_scans_agree_however_rows_are_held(n_classes, h, way, rng, hold, monkeyp
     seed = int(rng.integers(2**31))
     # of soft splits the pieces of a gap differ where rows between two values are elsewhere
     nodes = 1 if h > 0 and way == "single-bins" else 100
-    expected = scanned(seed, h, n_classes, "rows", nodes, hold)
-    found = scanned(seed, h, n_classes, way, nodes, hold)
+    expected = scanned(seed, h, n_classes, "rows", columns, nodes, hold)
+    found = scanned(seed, h, n_classes, way, columns, nodes, hold)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("h", [0.0, 0.1])
 @pytest.mark.parametrize("n_classes", [0, 3])
 @pytest.mark.parametrize("move", NAMES)
-def test_moves_carry_whole_rules(move, n_classes, h, rng):
+@IMPUTED_OR_NOT
+def test_moves_carry_whole_rules(columns, move, n_classes, h, rng):
     """Rules stay rules of their columns, and the ratio of a change is that of its densities."""
-    bench = Bench(rng, h, n_classes, n=16)
+    bench = Bench(rng, h, n_classes, columns, n=16)
     number = NAMES.index(move)
     found = 0
     for _ in range(60):
@@ -267,12 +263,14 @@ def test_moves_carry_whole_rules(move, n_classes, h, rng):
         for i in range(int(new.n_nodes[0])):
             if new.size[i] > 1:
                 f, threshold, levels = rule_at(new, i)
-                n_levels, holes = COLUMNS[f]
+                n_levels, holes = columns[f]
                 if n_levels:
                     assert levels in subsets(list(range(n_levels)))
                 else:
-                    assert levels <= ({0} if holes else set())
-                    assert 0 < threshold < 1 or (holes and math.isinf(threshold))
+                    assert levels in sides_of(holes)
+                    assert 0 < threshold < 1 or (holes and abs(threshold) == math.inf)
+                    if math.isinf(threshold):
+                        assert levels == ({0} if threshold > 0 else set())
                 assert math.isfinite(log_rule(bench.prior, new, i))
         if move == "change":
             changed = [i for i in range(int(tree.n_nodes[0])) if not same(tree, new, i)]

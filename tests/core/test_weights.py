@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from hamiltree.core.hard.leaves import n_values
 from hamiltree.core.hard.record import record_hard_tree, start_tree
 from hamiltree.core.scan import columns as scan_columns
+from hamiltree.core.scan.data import softness_matters
 from hamiltree.core.scan.proposals import MODE_COLUMNS, MODE_PRIOR
 from hamiltree.core.scan.rows import NEW_LEAF
 from hamiltree.core.smc.gaps import make_scratch, score_gaps
@@ -40,7 +41,7 @@ from hamiltree.core.soft.target import (
 from hamiltree.core.tree.kinds import NO_LEVELS, plain_kinds
 from hamiltree.core.tree.nodes import right_child
 from hamiltree.core.tree.record import make_block
-from hamiltree.core.tree.routing import BLOCK
+from hamiltree.core.tree.routing import BLOCK, LANES
 from hamiltree.samplers.common import Problem
 from hamiltree.samplers.hard import make_model, make_state
 from hamiltree.samplers.smc import SMC
@@ -98,9 +99,19 @@ def test_likelihood_matches_the_reference(family, oblique, h, n_rows, rng):
             assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+def places(y, n_classes):
+    """Where the core puts each row: by class, each class padded to whole LANES."""
+    place, begin = np.empty(len(y), np.int64), 0
+    for label in range(n_classes):
+        own = np.flatnonzero(y == label)
+        place[own] = begin + np.arange(len(own))
+        begin += -(-len(own) // LANES) * LANES
+    return place
+
+
 @pytest.mark.parametrize("what", [REACHED, EXPECTED, DRAWN], ids=["reached", "expected", "drawn"])
 def test_rows_by_leaf_and_class_are_weighed(what, rng):
-    """Expected ones by the reference; drawn ones add up, and are whole rows with their weights."""
+    """Expected ones by the reference; drawn ones are whole rows with their weights."""
     n_rows = 40
     tree = random_tree(rng, 3, 4, False)
     weights = rng.uniform(0.1, 3.0, n_rows)
@@ -112,14 +123,13 @@ def test_rows_by_leaf_and_class_are_weighed(what, rng):
     evaluate_at(model, p, tree, work, what, False)
     counts = work.counts[0, :5]
     of_class = np.eye(3)[:, y] * weights
-    if what == DRAWN:
-        np.testing.assert_allclose(counts.sum(axis=0), of_class.sum(axis=1))
-        assert (counts >= 0).all()
-        return
     reach = phi(to_reference(tree), X, 0.1)
-    if what == EXPECTED:
+    if what != REACHED:
         reach = reach * p[:5, y].T
         reach /= reach.sum(axis=1, keepdims=True)
+    if what == DRAWN:  # to the first leaf up to which the shares exceed the row's uniform number
+        own = work.uniform.ravel()[places(y, 3)]
+        reach = np.eye(5)[(own[:, None] < np.cumsum(reach, axis=1)).argmax(axis=1)]
     np.testing.assert_allclose(counts, (of_class @ reach).T, rtol=1e-9)
 
 
@@ -189,7 +199,21 @@ def test_scans_see_a_row_of_weight_two_as_two(method, h, max_bins, n_classes, rn
     weights = rng.integers(1, 4, N_ROWS)
     if max_bins == 4:
         weights[:] = 2  # bins hold as many rows each, whatever their weights
-    one, other = benches(method, h, n_classes, rng, weights)
+    assert_scans_agree(*benches(method, h, n_classes, rng, weights), method)
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_scans_see_weights_where_softness_is_judged_by_them(n_classes, rng):
+    """Values of two columns occur once, too rarely for h to matter, but their weights suffice."""
+    h, weights = 0.02, rng.integers(3, 6, N_ROWS)
+    one, other = benches("hmc-df", h, n_classes, rng, weights)
+    data = one.compiled.data
+    softness = [softness_matters(h, data.n_levels[1], rows) for rows in (weights.sum(), N_ROWS)]
+    assert softness == [True, False]
+    assert_scans_agree(one, other, "hmc-df")
+
+
+def assert_scans_agree(one, other, method):
     exact = 1e-5 if one.sees_means else 1e-9  # sums in single precision
     for n_splits in (1, 3, 5):
         tree = one.tree(n_splits)

@@ -149,7 +149,10 @@ def test_the_scale_of_special_columns():
     np.testing.assert_array_equal(
         scale.to_unit(X), [[0.0, MISSING, 1.0], [0, 2, 1], [0, 0, MISSING]]
     )
-    assert kinds_of((), np.array([0])) is None
+    imputed = kinds_of(columns, np.arange(3), imputed=True)
+    np.testing.assert_array_equal(coded_kinds(imputed), [-2, 3, -2])
+    assert kinds_of((), np.array([0]), imputed=False) is None
+    assert kinds_of((Column(),), np.array([0]), imputed=True) is None
 
 
 def test_methods_of_numbers_get_indicators_and_means():

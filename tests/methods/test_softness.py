@@ -218,7 +218,7 @@ def test_counts_of_a_learned_classifier_are_rows():
 
 
 def test_files_of_format_1_load(tmp_path):
-    """They know nothing of an h of each tree, nor of its settings."""
+    """They know nothing of an h of each tree, nor of its settings, nor of imputed cells."""
     posterior, path = fake_posterior(), tmp_path / "old.nc"
     posterior.save(path)
     with netCDF4.Dataset(path, "r+") as file:
@@ -226,13 +226,13 @@ def test_files_of_format_1_load(tmp_path):
         metadata = json.loads(str(file.variables["metadata"][...]))
         del metadata["softnesses"]
         flat = metadata["settings"] = metadata.pop("configuration")
-        for name in ("h_by_feature", "h_prior"):
+        for name in ("h_by_feature", "h_prior", "impute"):
             del flat[name]
         flat["class_prior"] = 1.0  # such files always say it
         file.variables["metadata"][...] = json.dumps(metadata)
     loaded = Posterior.load(path)
     np.testing.assert_array_equal(loaded.h, posterior.h)
-    method = replace(posterior.configuration.method, class_prior=1.0)
+    method = replace(posterior.configuration.method, class_prior=1.0, impute=False)
     assert loaded.configuration == replace(posterior.configuration, method=method)
 
 

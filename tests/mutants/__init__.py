@@ -11,6 +11,7 @@ from . import (
     changed,
     growing,
     hard,
+    imputed,
     labels,
     ladder,
     leaf_means,
@@ -43,5 +44,6 @@ MUTANTS = [
     *ladder.MUTANTS,
     *weights.MUTANTS,
     *special.MUTANTS,
+    *imputed.MUTANTS,
     *search.MUTANTS,
 ]

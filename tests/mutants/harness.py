@@ -33,6 +33,7 @@ INTERPRETED = (
     "tests/core/scan/test_bits.py",
     "tests/core/scan/test_leaf_means.py",
     "tests/core/test_weights.py",
+    "tests/core/test_imputed.py",
     "tests/core/test_special.py",
     "tests/core/test_special_scans.py",
     "tests/methods/test_smc_run.py",

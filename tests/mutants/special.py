@@ -6,7 +6,7 @@ from .harness import Mutant
 
 SPECIAL = "tests/core/test_special.py"
 SPECIAL_SCANS = "tests/core/test_special_scans.py"
-AGREE = f"{SPECIAL_SCANS} -k scans_agree"
+AGREE = f"{SPECIAL_SCANS} -k scans_agree sides"
 BITS = "core/scan/by_bits.py"
 
 MUTANTS = [
@@ -22,8 +22,8 @@ MUTANTS = [
         "missing: the side of a cut is no coin",
         "core/tree/kinds.py",
         "log_special_rule",
-        "math.log(0.5 * (1.0 - MISSING_RULE)) + log_threshold",
-        "math.log(1.0 - MISSING_RULE) + log_threshold",
+        "probability_of_side(kinds, f, levels) * (1.0 - MISSING_RULE)",
+        "1.0 - MISSING_RULE",
         f"{SPECIAL} -k prior_of_rules",
     ),
     Mutant(
@@ -80,7 +80,7 @@ MUTANTS = [
         "density_with_missing",
         "share if c >= scan.cells.bounds[1] else share / width_of(scan, c)",
         "share",
-        f"{SPECIAL_SCANS} -k scans_add_up",
+        f"{SPECIAL_SCANS} -k scans_add_up sides",
     ),
     Mutant(
         'missing: sides of "is missing" exchanged on the way back',
@@ -104,7 +104,7 @@ MUTANTS = [
         "density_with_missing",
         "share += PRIOR_SHARE * prior_of_cell(scan, c)",
         "share += 0.0",
-        f"{SPECIAL_SCANS} -k scans_add_up",
+        f"{SPECIAL_SCANS} -k scans_add_up sides",
     ),
     Mutant(
         "bits: levels of a category on the wrong side",
@@ -198,7 +198,7 @@ MUTANTS = [
         "missing cells are routed as numbers",
         "core/tree/routing.py",
         "split_with_missing",
-        "side if value < MISSING_BELOW else go_right",
+        "side if gone and side >= 0.0 else go_right",
         "go_right",
         f"{SPECIAL} -k likelihood",
     ),
@@ -233,7 +233,7 @@ MUTANTS = [
         "copy_nodes",
         "new_levels[j] = levels[i]",
         "",
-        f"{SPECIAL_SCANS} -k carry_whole",
+        f"{SPECIAL_SCANS} -k carry_whole sides",
     ),
     Mutant(
         "sets are not copied with their rules",
@@ -241,7 +241,7 @@ MUTANTS = [
         "copy_rule",
         "target.levels[j] = source.levels[i]",
         "",
-        f"{SPECIAL_SCANS} -k carry_whole",
+        f"{SPECIAL_SCANS} -k carry_whole sides",
     ),
     Mutant(
         "hard category: coins of absent levels left out",

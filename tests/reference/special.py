@@ -1,8 +1,11 @@
 """Missing cells and categories in plain NumPy: rules, their prior, and where rows go.
 
-A column is (levels, missing): a category of so many levels, or with levels 0 numbers, some of which
-are missing (NaN) if ``missing``. A rule is (column, threshold, set): the set is that of the levels
-that go right, or of numbers {0} where missing cells go right. A threshold of +-inf is "is missing".
+A column is (levels, missing): a category of so many levels, or with levels 0 numbers, of which some
+are missing if ``missing``. A rule is (column, threshold, set): the set is that of the levels that
+go right, or of numbers {0} where missing cells go right. A threshold of +-inf is "is missing".
+
+A missing cell is NaN. In a column whose ``missing`` is IMPUTED it is -1 - u, where u is the number
+imputed for it, in [0, 1]; and the set of a rule that takes the cell for this number is {1}.
 """
 
 from __future__ import annotations
@@ -15,11 +18,30 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 Array = NDArray[np.float64]
-Column = tuple[int, bool]
+Column = tuple[int, int]
 Rule = tuple[int, float, frozenset[int]]
 
 IS_MISSING = 0.2
 """Prior probability of the rule "is missing" in a column that has missing cells."""
+IMPUTED = 2
+TAKEN_AS_IMPUTED = frozenset({1})
+AS_IMPUTED = 0.5
+"""Prior probability that a cut takes missing cells for their imputed numbers, where there are."""
+
+
+def is_gone(x: Array) -> NDArray[np.bool_]:
+    return np.isnan(x) | (x < 0)
+
+
+def sides_of(missing: int) -> dict[frozenset[int], float]:
+    """What cuts of numbers do with missing cells, and its prior probability."""
+    if not missing:
+        return {frozenset(): 1.0}
+    both = {frozenset(): 0.5, frozenset({0}): 0.5}
+    if missing != IMPUTED:
+        return both
+    shared = {side: (1 - AS_IMPUTED) * share for side, share in both.items()}
+    return shared | {TAKEN_AS_IMPUTED: AS_IMPUTED}
 
 
 def subsets(levels: list[int]) -> list[frozenset[int]]:
@@ -34,7 +56,9 @@ def psi_of(rule: Rule, X: Array, columns: list[Column], h: float) -> Array:
     levels, _ = columns[f]
     if levels:
         return np.array([float(int(v) in right) for v in x])
-    gone = np.isnan(x)
+    gone = is_gone(x)
+    if right == TAKEN_AS_IMPUTED:
+        x, gone = np.where(gone, -1 - x, x), np.zeros(len(x), bool)
     if np.isinf(threshold):
         there = np.full(len(x), float(threshold < 0))
     elif h > 0:
@@ -60,17 +84,17 @@ def rules_of(
             continue
         x = X[:, f]
         if thresholds is None:
-            edge = np.unique(np.concatenate([[0.0, 1.0], x[~np.isnan(x)]]))
+            known = np.where(is_gone(x), -1 - x, x)  # imputed numbers part cuts as well
+            edge = np.unique(np.concatenate([[0.0, 1.0], known[~np.isnan(known)]]))
             cuts = [((low + high) / 2, high - low) for low, high in pairwise(edge)]
         else:
             cuts = list(zip(*thresholds, strict=True))
-        if not missing:
-            yield from (((f, float(t), frozenset()), share * w) for t, w in cuts)
-            continue
-        for side in (frozenset(), frozenset({0})):
-            part = share / 2
-            yield from (((f, float(t), side), part * (1 - IS_MISSING) * w) for t, w in cuts)
-            yield (f, np.inf if side else -np.inf, side), part * IS_MISSING
+        of_cuts = share * (1 - IS_MISSING) if missing else share
+        for side, part in sides_of(missing).items():
+            yield from (((f, float(t), side), of_cuts * part * w) for t, w in cuts)
+        if missing:
+            yield (f, -np.inf, frozenset()), share * IS_MISSING / 2
+            yield (f, np.inf, frozenset({0})), share * IS_MISSING / 2
 
 
 def bits(levels: frozenset[int]) -> int:

@@ -20,7 +20,16 @@ from hamiltree.running.run import Problem, sample
 from ..reference import model
 from ..reference.enumerate_hard import HardPrior, Leaves
 from ..reference.enumerate_special import SpecialToy
-from ..reference.special import IS_MISSING, Rule, psi_of, subsets
+from ..reference.special import (
+    IMPUTED,
+    IS_MISSING,
+    Column,
+    Rule,
+    is_gone,
+    psi_of,
+    sides_of,
+    subsets,
+)
 from ..reference.stats import sbc_rank, sbc_uniformity
 from ..support.configuring import configured
 from ..support.special import as_columns, kinds_of
@@ -31,7 +40,7 @@ LEVEL = 1e-4
 N_REPLICATES = 300
 KEPT = 99
 """Draws a replicate, far enough apart to be nearly independent."""
-COLUMNS = [(0, True), (3, False), (0, False)]
+COLUMNS: list[Column] = [(0, True), (3, False), (0, False)]
 PRIOR = model.Prior(alpha_split=0.7, beta_split=1.0, max_leaves=6, sigma=(3.0, 1.0))
 CLASSES = Leaves(class_prior=(0.6, 1.0, 0.8))
 NORMAL = Leaves(variance_prior=(3.0, 0.5), mean_prior=(0.5, 0.2))
@@ -45,11 +54,18 @@ class Case:
     h: float = 0.0
     kind: str = ""
     """Prior of rules of CGM; empty for HMC-DF."""
+    imputed: bool = False
+
+    @property
+    def columns(self) -> list[Column]:
+        return [(0, IMPUTED), *COLUMNS[1:]] if self.imputed else COLUMNS
 
 
 CASES = [
     Case("HMC-DF soft, regression", 0, h=0.1),
     Case("HMC-DF soft, classes", 2, h=0.1),
+    Case("HMC-DF imputed, regression", 0, h=0.1, imputed=True),
+    Case("HMC-DF imputed, classes", 2, h=0.1, imputed=True),
     Case("HMC-DF hard, regression", 0),
     Case("HMC-DF hard, classes", 2),
     Case("CGM uniform, classes", 3, kind="uniform"),
@@ -57,10 +73,13 @@ CASES = [
 ]
 
 
-def rows_of(rng: np.random.Generator, n: int) -> np.ndarray:
+def rows_of(rng: np.random.Generator, n: int, imputed: bool = False) -> np.ndarray:
     X = np.column_stack([rng.uniform(size=n), rng.integers(0, 3, n), rng.uniform(size=n)])
     X[:, 0] = X[:, 0].round(1)
-    X[rng.permutation(n)[: n // 4], 0] = np.nan
+    gone = rng.permutation(n)[: n // 4]
+    X[gone, 0] = np.nan
+    if imputed:
+        X[gone, 0] = -1 - np.clip(X[gone, 2] + 0.1 * rng.normal(size=len(gone)), 0.0, 1.0)
     return X
 
 
@@ -68,12 +87,13 @@ def depth_of(tree: Tree) -> int:
     return 1 + max(depth_of(tree[1]), depth_of(tree[2])) if tree else 0
 
 
-def phi(tree: Tree, X: np.ndarray, h: float) -> np.ndarray:
+def phi(tree: Tree, X: np.ndarray, h: float, columns: list[Column] = COLUMNS) -> np.ndarray:
     """[rows, leaves]"""
     if not tree:
         return np.ones((len(X), 1))
-    right = psi_of(tree[0], X, COLUMNS, h)[:, None]
-    return np.hstack([(1 - right) * phi(tree[1], X, h), right * phi(tree[2], X, h)])
+    right = psi_of(tree[0], X, columns, h)[:, None]
+    below = [phi(side, X, h, columns) for side in tree[1:]]
+    return np.hstack([(1 - right) * below[0], right * below[1]])
 
 
 def tree_of(draws: Draws, t: int) -> Tree:
@@ -101,12 +121,12 @@ def leaves_of(draws: Draws, t: int) -> np.ndarray:
 # ------------------------------------------------------------------ HMC-DF
 
 
-def with_rules(tree: model.Tree, rng: np.random.Generator) -> Tree:
+def with_rules(tree: model.Tree, rng: np.random.Generator, columns: list[Column]) -> Tree:
     """The same shape and thresholds, with a rule of the prior on each column."""
     if isinstance(tree, model.Leaf):
         return ()
     f, threshold = int(tree.rule), tree.threshold
-    levels, holes = COLUMNS[f]
+    levels, holes = columns[f]
     right = frozenset()
     if levels:
         sets = subsets(list(range(levels)))
@@ -115,15 +135,20 @@ def with_rules(tree: model.Tree, rng: np.random.Generator) -> Tree:
         right = frozenset({0}) if rng.random() < 0.5 else frozenset()
         if rng.random() < IS_MISSING:
             threshold = np.inf if right else -np.inf
-    return (f, threshold, right), with_rules(tree.left, rng), with_rules(tree.right, rng)
+        elif holes == IMPUTED:
+            sides = sides_of(holes)
+            right = list(sides)[rng.choice(len(sides), p=list(sides.values()))]
+    left, other = (with_rules(side, rng, columns) for side in (tree.left, tree.right))
+    return (f, threshold, right), left, other
 
 
 def replicate_df(case: Case, rng: np.random.Generator):
     """The truth, and KEPT draws, of each quantity."""
-    X, new = rows_of(rng, 25), rows_of(rng, 4)
-    drawn = model.sample_tree(rng, len(COLUMNS), PRIOR)
-    tree = with_rules(drawn, rng)
-    of_row, at_new = phi(tree, X, case.h), phi(tree, new, case.h)
+    columns = case.columns
+    X, new = rows_of(rng, 25, case.imputed), rows_of(rng, 4, case.imputed)
+    drawn = model.sample_tree(rng, len(columns), PRIOR)
+    tree = with_rules(drawn, rng, columns)
+    of_row, at_new = phi(tree, X, case.h, columns), phi(tree, new, case.h, columns)
     truth = {"leaves": float(of_row.shape[1])}
     if case.n_classes:
         law = rng.dirichlet(np.full(case.n_classes, PRIOR.classes), size=of_row.shape[1])
@@ -133,7 +158,7 @@ def replicate_df(case: Case, rng: np.random.Generator):
         truth["sigma"] = sigma = model.sample_sigma(rng, PRIOR)
         value = np.array([leaf.mu for leaf in model.leaves(drawn)])
         y = of_row @ value + sigma * rng.normal(size=len(X))
-    there, gone = int(np.argmin(np.isnan(new[:, 0]))), int(np.argmax(np.isnan(new[:, 0])))
+    there, gone = int(np.argmin(is_gone(new[:, 0]))), int(np.argmax(is_gone(new[:, 0])))
     truth["prediction"] = float(at_new[there] @ value)
     truth["of a hole"] = float(at_new[gone] @ value)
     configuration = configured(
@@ -141,13 +166,13 @@ def replicate_df(case: Case, rng: np.random.Generator):
         max_leaves=PRIOR.max_leaves, class_prior=PRIOR.classes, sigma_prior=PRIOR.sigma,
     )  # fmt: skip
     draws, _ = sample(
-        Problem(as_columns(X), y, case.n_classes, None, kinds_of(COLUMNS)), configuration,
+        Problem(as_columns(X), y, case.n_classes, None, kinds_of(columns)), configuration,
         n_chains=2, n_warmup=300, n_draws=KEPT * 10, n_jobs=2, seed=int(rng.integers(2**31)),
     )  # fmt: skip
     kept = np.linspace(0, draws.n_leaves.size - 1, KEPT).astype(int)
     found = {name: np.empty(KEPT) for name in truth}
     for j, t in enumerate(kept):
-        weights, leaf = phi(tree_of(draws, t), new, case.h), leaves_of(draws, t)
+        weights, leaf = phi(tree_of(draws, t), new, case.h, columns), leaves_of(draws, t)
         if case.n_classes:
             leaf = np.array([rng.dirichlet(rows + PRIOR.classes) for rows in leaf])
         found["prediction"][j] = weights[there] @ leaf[:, 0]

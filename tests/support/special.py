@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from hamiltree.core.tree.kinds import MISSING, Kinds, make_kinds
+from hamiltree.core.tree.kinds import IMPUTED_UNIT, MISSING, Kinds, make_kinds
 from hamiltree.core.tree.nodes import LEAF, Tree, empty_tree, grow, n_leaves, nth_kind
 from hamiltree.core.tree.priors import TreePrior, draw_rule
 
-from ..reference.special import Column, Rule
+from ..reference.special import IMPUTED, Column, Rule
 
 COLUMNS: list[Column] = [(0, False), (0, True), (3, False), (5, False)]
 """Numbers, numbers with holes, and two categories."""
+IMPUTING: list[Column] = [(0, False), (0, IMPUTED), (3, False), (0, IMPUTED), (0, True)]
+"""Numbers, two columns with holes that are imputed, a category, and holes that are not."""
 
 
 def random_rows(rng: np.random.Generator, n: int, columns: list[Column] = COLUMNS) -> np.ndarray:
-    """[n, columns]; numbers of which some are equal, NaN where missing, codes of categories."""
+    """[n, columns]; numbers of which some are equal, or are missing, codes of categories."""
     X = np.empty((n, len(columns)))
     for f, (levels, missing) in enumerate(columns):
         if levels:
@@ -24,13 +26,22 @@ def random_rows(rng: np.random.Generator, n: int, columns: list[Column] = COLUMN
         X[:, f] = rng.uniform(0.05, 0.95, n).round(1 if f % 2 else 6)
         X[:2, f] = 0.0, 1.0
         if missing:
-            X[rng.choice(np.arange(2, n), n // 4, replace=False), f] = np.nan
+            gone = rng.choice(np.arange(2, n), n // 4, replace=False)
+            X[gone, f] = -1 - rng.uniform(size=len(gone)) if missing == IMPUTED else np.nan
     return X
 
 
 def as_columns(X: np.ndarray) -> np.ndarray:
     """[columns, rows] with the core's mark of a missing cell."""
-    return np.ascontiguousarray(np.where(np.isnan(X), MISSING, X).T)
+    stored = np.where(X < 0, IMPUTED_UNIT * -X, X)
+    return np.ascontiguousarray(np.where(np.isnan(X), MISSING, stored).T)
+
+
+def as_rows(columns: np.ndarray) -> np.ndarray:
+    """The rows that such columns, of either precision, are of."""
+    cells = np.array(columns.T, np.float64)
+    cells[cells < 0.5 * MISSING] = np.nan
+    return np.where(cells < 0, cells / -IMPUTED_UNIT, cells)
 
 
 def kinds_of(columns: list[Column] = COLUMNS) -> Kinds:

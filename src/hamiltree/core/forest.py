@@ -9,7 +9,7 @@ import numpy as np
 from .backend.jit import inlined, kernel, never_inline, row_kernel
 from .backend.records import Float1, Float2, Float3, Int1, Record, Short1, Word1
 from .backend.units import unit
-from .tree.kinds import MISSING_BELOW, NO_LEVELS
+from .tree.kinds import IMPUTED, MISSING_BELOW, NO_LEVELS, imputed_number
 from .tree.nodes import ZERO
 from .tree.routing import BLOCK, sigmoid
 
@@ -33,8 +33,8 @@ class Forest(Record):
     levels: Word1
     """[splits]; what goes right beside larger numbers, see ``tree.kinds``."""
     kind: Int1
-    """[p]; levels of a category, -1 for numbers that had missing cells in training, 0 for others;
-    [0] where no column is special."""
+    """[p]; levels of a category, less than 0 for numbers that had missing cells in training, 0 for
+    others, see ``coded_kinds``; [0] where no column is special."""
     doubts: Int1
     """[p]; 1 for columns of the rows to predict that have MISSING; [0] where none has."""
 
@@ -85,9 +85,13 @@ def _go_special(x, f, start, kind, threshold, scale, levels, rows, n):
     side = 0.5
     if kind < 0:
         side = 0.0 if levels == NO_LEVELS else 1.0
+    imputed = kind < 0 and levels == IMPUTED
     for r in range(n):
         value = x[f, first + np.uint64(r)]
-        if value < MISSING_BELOW:
+        gone = value < MISSING_BELOW
+        if gone and imputed:
+            value = imputed_number(value)
+        if gone and not imputed:
             rows[PSI, r] = side
         elif kind > 0:
             rows[PSI, r] = np.float64((levels >> np.uint64(value)) & np.uint64(1))

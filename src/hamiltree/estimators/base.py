@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..inputs.columns import as_frame, learn_table, names_of, read_table, without_na
 from ..inputs.columns import coded as coded_rows
-from ..inputs.preprocess import Preprocessing, only_numbers, refuse_missing
-from ..inputs.refusals import refuse_text_target
+from ..inputs.preprocess import Preprocessing
+from ..inputs.refusals import only_numbers, refuse_missing, refuse_text_target
 from ..inputs.weights import counted, sampled_order, weights_of
 from ..methods import Method, chosen
 from ..methods.base import LENGTHS, SHARED, Configuration
@@ -98,6 +98,7 @@ class BayesianTree(Fitted, EstimatorParameters, ABC):
             "columns": columns,
             "dtype": self.dtype,
             "expand": method.takes_numbers_only,
+            "impute": method.imputes(values["h"]),
         }
         # What the sampler sees; all that is told of the training rows is told in the user's order.
         order = sampled_order(rows, target, weights)

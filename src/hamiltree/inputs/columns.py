@@ -19,7 +19,7 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from ..core.tree.kinds import MAX_LEVELS, Kinds, make_kinds
+from ..core.tree.kinds import MAX_LEVELS, NOT_IMPUTED, WITH_IMPUTED, Kinds, make_kinds
 from ..utils.arrays import FloatArray
 from .refusals import are_others, finite, refuse, refuse_names, refuse_texts
 
@@ -91,13 +91,14 @@ def _coded(
     return np.array([gone if _is_missing(cell) else code_of(cell) for cell in cells])
 
 
-def kinds_of(columns: Sequence[Column], used: NDArray[np.int64]) -> Kinds | None:
+def kinds_of(columns: Sequence[Column], used: NDArray[np.int64], imputed: bool) -> Kinds | None:
     """Of the used columns, for the samplers; None where all are numbers without missing cells."""
     chosen = [columns[f] for f in used] if columns else []
     if not any(column.n_levels or column.missing for column in chosen):
         return None
-    levels = [column.n_levels for column in chosen]
-    return make_kinds(levels, [column.missing for column in chosen])
+    missing = WITH_IMPUTED if imputed else NOT_IMPUTED
+    holes = [missing if column.missing else 0 for column in chosen]
+    return make_kinds([column.n_levels for column in chosen], holes)
 
 
 # ------------------------------------------------------------------ tables

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import datetime
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from ..core.tree.kinds import MISSING, Kinds
+from ..core.tree.kinds import IMPUTED_UNIT, MISSING, Kinds
 from ..utils.arrays import FloatArray, IntArray
 from .columns import CodedRows, Column, as_frame, coded, kinds_of, number_column, read_table
+from .imputation import Imputation, learn_imputation
+from .refusals import only_numbers
 
 FAR = 1e30  # stands for "infinitely far outside": finite, so that 0 * FAR is not NaN
 ROWS_PER_BLOCK = 4096
@@ -54,11 +53,21 @@ class Preprocessing:
     fill: FloatArray | None = None
     """[p], with ``indicator``: means of the training data on the unit interval, which stand for
     missing cells and levels never seen."""
+    imputation: Imputation | None = None
+    """How missing numbers are imputed for rules that ask for it; None where no rule does."""
 
     @property
     def kinds(self) -> Kinds | None:
         """What the used columns are, for the samplers; None where all are plain numbers."""
-        return None if self.indicator is not None else kinds_of(self.columns, self.used)
+        if self.indicator is not None:
+            return None
+        return kinds_of(self.columns, self.used, self.imputation is not None)
+
+    @property
+    def has_missing(self) -> NDArray[np.bool_]:
+        """[p]; used columns of numbers that had missing cells in training."""
+        columns = [self.column(place) for place in range(len(self.used))]
+        return np.array([column.missing and column.levels is None for column in columns])
 
     def column(self, place: int) -> Column:
         """What the used column of this number was in training."""
@@ -79,7 +88,7 @@ class Preprocessing:
         """Rows [n, all columns] to columns [p, n]: the training data fill [0, 1] exactly.
 
         Rows outside the training range go outside [0, 1], at most to +-1e30; cells that are missing
-        are ``MISSING``, and categories codes, see ``core.tree.kinds``.
+        are ``MISSING`` or imputed, and categories codes, see ``core.tree.kinds``.
         """
         columns = self._scaled(self.rows(X))
         if self.dtype != "float64":
@@ -90,7 +99,35 @@ class Preprocessing:
         """The same of the training data, for the sampler to fetch in parts."""
         return UnitColumns(self, X)
 
+    def imputed(self, X: ArrayLike) -> FloatArray:
+        """Rows [n, all columns] in the user's units, missing cells that are imputed filled in.
+
+        Those are cells of numbers that had missing cells in training; others stay NaN.
+        """
+        rows = self.rows(X)
+        filled = rows.copy()
+        if self.imputation is not None:
+            columns = self.imputation.fill(self._on_unit_interval(rows))
+            values = (columns * self.span[:, None] + self.minimum[:, None]).T
+            gone = np.isnan(rows[:, self.used]) & self.has_missing
+            filled[:, self.used] = np.where(gone, values, rows[:, self.used])
+        return filled
+
     def _scaled(self, rows: FloatArray) -> FloatArray:
+        columns = self._on_unit_interval(rows)
+        missing = np.isnan(columns)
+        if not missing.any():
+            return columns
+        if self.fill is not None:
+            return np.where(missing, self.fill[:, None], columns)
+        stored = np.where(missing, MISSING, columns)
+        if self.imputation is not None:
+            imputed = IMPUTED_UNIT * (1.0 + self.imputation.fill(columns))
+            stored = np.where(missing & self.has_missing[:, None], imputed, stored)
+        return stored
+
+    def _on_unit_interval(self, rows: FloatArray) -> FloatArray:
+        """[p, n], with NaN where cells are missing."""
         columns = np.array(rows[:, self.used].T, order="C")
         if self.indicator is not None:
             of_level = self.indicator >= 0
@@ -101,10 +138,6 @@ class Preprocessing:
             columns -= self.minimum[:, None]
             columns /= self.span[:, None]
         np.clip(columns, -FAR, FAR, out=columns)
-        missing = np.isnan(columns)
-        if missing.any():
-            stands = MISSING if self.fill is None else self.fill[:, None]
-            columns = np.where(missing, stands, columns)
         return columns
 
     def rows(self, X: ArrayLike) -> FloatArray:
@@ -197,6 +230,7 @@ def learn(
     dtype: str = "float64",
     columns: Sequence[Column] = (),
     expand: bool = False,
+    impute: bool = False,
 ) -> Preprocessing:
     """Learn the preprocessing from training data.
 
@@ -211,6 +245,7 @@ def learn(
     dtype : that inputs are rounded to on the unit interval
     columns : what each column is; found from X where left out, all numbers
     expand : whether the method takes numbers only, see ``Preprocessing.indicator``
+    impute : whether the method wants missing numbers imputed
 
     Raises
     ------
@@ -256,7 +291,11 @@ def learn(
         dtype=dtype,
         columns=() if plain else columns,
     )
-    return _expanded(learned, X, weights) if expand and learned.kinds is not None else learned
+    if expand and learned.kinds is not None:
+        return _expanded(learned, X, weights)
+    if impute and learned.has_missing.any():
+        return _imputing(learned, X, weights)
+    return learned
 
 
 def _expanded(scale: Preprocessing, X: FloatArray, weights: FloatArray | None) -> Preprocessing:
@@ -282,6 +321,13 @@ def _expanded(scale: Preprocessing, X: FloatArray, weights: FloatArray | None) -
     return replace(wide, fill=fill)
 
 
+def _imputing(scale: Preprocessing, X: FloatArray, weights: FloatArray | None) -> Preprocessing:
+    """The same for methods that impute missing numbers."""
+    n_levels = np.array([scale.column(place).n_levels for place in range(len(scale.used))])
+    columns = scale._on_unit_interval(X)
+    return replace(scale, imputation=learn_imputation(columns, n_levels, weights))
+
+
 def _target_scale(
     y: FloatArray, weights: FloatArray | None, standardize: bool
 ) -> tuple[float, float]:
@@ -303,60 +349,3 @@ def _target_scale(
     sd = size * np.sqrt(np.average((residual / size) ** 2, weights=weights))
     # Among the smallest denormals the sd can round to 0: such a target is constant.
     return float(np.ldexp(mean, exponent)), float(np.ldexp(sd, exponent)) or 1.0
-
-
-@contextmanager
-def only_numbers(**data: Any) -> Iterator[None]:
-    """Refuse, by name, what NumPy would silently turn into numbers that mean something else.
-
-    Times count from 1970 and a missing one is -9.2e18; complex numbers lose a part; masked cells
-    come back from under their mask; of columns that share a name nobody knows which is meant.
-    """
-    for name, values in data.items():
-        if isinstance(values, pandas.DataFrame) and not values.columns.is_unique:
-            columns = values.columns
-            twice = ", ".join(repr(column) for column in columns[columns.duplicated()].unique())
-            raise ValueError(f"several columns of {name} have the same name, rename them: {twice}")
-        kinds = {getattr(dtype, "kind", "O") for dtype in _dtypes(values)}
-        if kinds & set("mM"):
-            raise ValueError(
-                f"{name} holds dates or times: turn them into numbers, such as days since a date"
-            )
-        if "c" in kinds:
-            raise ValueError(f"Complex data not supported: {name} holds complex numbers")
-        if np.ma.is_masked(values):
-            raise ValueError(f"{name} has masked cells: fill them in, or leave these rows out")
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):  # sums of huge numbers, to find NaN
-            yield
-    except OverflowError:  # integers of Python know no limit
-        raise ValueError(
-            f"{' or '.join(data)} holds whole numbers beyond the range of floating point: "
-            "rescale them"
-        ) from None
-    except TypeError as error:
-        if "NA is ambiguous" not in str(error):  # pandas' word for a missing value, compared
-            raise
-        name = "y" if "y" in data else "X"
-        raise ValueError(f"{name} has missing or infinite values: leave these rows out") from None
-
-
-def refuse_missing(y: NDArray[Any]) -> None:
-    """Refuse a target with None or NaN, which may come of None only when it becomes numbers."""
-    kind = y.dtype.kind
-    known = pandas.notna(y) if kind == "O" else np.isfinite(y) if kind == "f" else True
-    if not np.all(known):
-        raise ValueError("y has missing or infinite values: leave these rows out")
-
-
-def _dtypes(values: Any) -> Sequence[Any]:
-    """The types of a table's columns, or of an array; of categories, that of their values."""
-    if isinstance(values, pandas.DataFrame):
-        kinds = list(values.dtypes)
-    elif isinstance(values, list) and values and isinstance(values[0], datetime.date):
-        return [np.dtype("M8")]
-    else:
-        kinds = [getattr(values, "dtype", None)]
-        if not hasattr(kinds[0], "kind") and hasattr(values, "__array__"):  # polars, pyarrow
-            kinds = [np.asarray(values).dtype]
-    return [getattr(getattr(kind, "categories", None), "dtype", kind) for kind in kinds]

@@ -127,6 +127,10 @@ class Method(ABC):
         """Whether chains that are in different modes go on with replicas."""
         return False
 
+    def imputes(self, h: Any) -> bool:
+        """Whether cuts may treat missing numbers as imputed ones, given the estimator's h."""
+        return False
+
     @classmethod
     def paper(cls, **changes: Any) -> Self:
         """The authors' settings, with ``changes``; what preset="paper" stands for.

@@ -299,12 +299,22 @@ class HMCDF(HMC):
     h_by_feature: bool = parameter(
         False, flag(), 'With h="auto" and h="learn": one h per column instead of one for all.'
     )
+    impute: bool = parameter(
+        True,
+        flag(),
+        "Whether a cut may also treat missing cells as numbers imputed from the other cells of the "
+        "row, rather than send them all to one side; for soft splits alone.",
+    )
     index_update: str = parameter(
         "gibbs",
         one_of("gibbs", "mh", "liu"),
         'How the features of splits are drawn with moves="prior": "gibbs", "mh" '
         '(Metropolis-Hastings) or "liu" (Liu\'s modified Gibbs sampler).',
     )
+
+    def imputes(self, h: Any) -> bool:
+        # of the user's h, which nobody has checked yet
+        return self.impute and any(v != 0 for v in np.ravel(np.array(h, object)))
 
     def estimator_default(self, name: str, *, regression: bool) -> Any:
         # h is learned where it can be: that predicts better, and takes no longer.

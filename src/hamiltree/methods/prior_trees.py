@@ -14,8 +14,11 @@ import numpy as np
 
 from ..core.tree.kinds import (
     CATEGORY_THRESHOLD,
+    IMPUTED,
+    IMPUTED_RULE,
     MISSING_BELOW,
     MISSING_RULE,
+    WITH_IMPUTED,
     Kinds,
     plain_kinds,
 )
@@ -238,10 +241,16 @@ class RuleDraws:
         by_missing: float,
         rows: IntArray | None,
     ) -> Rule:
-        """A cut, or with probability ``by_missing`` "is missing"; the side is a fair coin."""
+        """A cut, or with probability ``by_missing`` "is missing"; the side is a fair coin.
+
+        Where missing cells are imputed, a cut may treat them as imputed.
+        """
         side = self._side(feature)
         if self.rng.random() < by_missing:
             return self._with_sides(feature, np.inf if side else -np.inf, rows, side)
+        imputed = self.kinds.missing[feature] == WITH_IMPUTED
+        if imputed and self.rng.random() < IMPUTED_RULE:
+            side = int(IMPUTED)
         return self._with_sides(feature, cut(), rows, side)
 
     def _side(self, feature: int) -> int:

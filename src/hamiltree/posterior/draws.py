@@ -64,11 +64,12 @@ class Draws:
     """Sums to 1; uniform for Markov chains."""
     levels: NDArray[np.uint64] | None = None
     """[splits]; what goes right beside larger numbers: of a category the levels whose bits are
-    set, of numbers with missing cells these, by bit 0. None where all columns are numbers without
-    missing cells."""
+    set, of numbers with missing cells these, by bit 0, unless bit 1 says that they go where the
+    imputed numbers go. None where all columns are numbers without missing cells."""
     kinds: IntArray | None = None
-    """[p]; levels of a category, -1 for numbers with missing cells in training, 0 for others; None
-    as for ``levels``. A threshold of inf, or -inf, sends all numbers left, or right."""
+    """[p]; levels of a category, -1 for numbers with missing cells in training, -2 for those whose
+    missing cells may be imputed, 0 for other numbers; None as for ``levels``. A threshold of inf,
+    or -inf, sends all numbers left, or right."""
 
     @property
     def forest(self) -> Forest:

@@ -13,7 +13,7 @@ from .explanation import Cell, Change, Effect, Explanation, Step
 from .shapley import shapley_values
 from .svg import tree_svg
 from .tree import COVERAGE, Tree
-from .tree_text import leaf_text, rule_text, soft_marks
+from .tree_text import in_units, leaf_text, rule_text, soft_marks
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -120,15 +120,20 @@ def _path(tree: Tree, rows: FloatArray) -> tuple[tuple[Step, ...], str, tuple[in
         else:
             place = int(np.searchsorted(scale.used, content["column"]))
             value, shown = _cell(scale, place, rows), _named_cell(scale, place, rows)
+        imputed = None
+        if value is None and content.get("missing") == "imputed":
+            value = float(scale.imputed(rows)[0, content["column"]])
+            imputed = float(in_units(value, float(scale.span[place])))
         right = _probability_of_no(value, content)
         holds = right <= 0.5 if content["h"] > 0 else right == 0
         steps.append(
             Step(
-                rule=rule_text(scale, content),
+                rule=rule_text(scale, content, exact=imputed is not None),
                 value=shown,
                 holds=bool(holds),
                 probability=float(1 - right if holds else right),
                 share=content["certainty"],
+                imputed=imputed,
             )
         )
         node = node + 1 if holds else node + 1 + int(tree.size[node + 1])

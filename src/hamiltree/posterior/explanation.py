@@ -34,6 +34,9 @@ class Step:
     """Probability of that side; below 1 near the threshold of a soft split."""
     share: float | None
     """Share of the sampled trees with such a split anywhere; None without training data."""
+    imputed: float | None = None
+    """What a missing cell was imputed as, to a thousandth of the feature's range, where the rule
+    asks for it; of an ordered category its rank."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,8 @@ class Explanation:
             side = "yes" if step.holds else "no"
             shown = f"{step.value:.6g}" if isinstance(step.value, float) else step.value
             notes = [shown or "missing"]
+            if step.imputed is not None:
+                notes.append(f"imputed as {step.imputed:.6g}")
             if step.probability < 0.995:
                 notes.append(f"with probability {step.probability:.2f}")
             if step.share is not None:

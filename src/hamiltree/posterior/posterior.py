@@ -323,8 +323,8 @@ class Posterior:
         Parameters
         ----------
         hard : bool
-            Needed for soft splits, which ONNX trees do not have: each row then follows the more
-            probable side of every split, so predictions change near the thresholds.
+            Needed for soft splits: each row then follows the more probable side of every split, so
+            predictions change near thresholds, and imputed cells are means of their columns.
 
         Returns
         -------

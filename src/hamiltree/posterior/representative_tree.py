@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.forest import Forest
 from ..core.predict import tree_predictions
+from ..core.tree.kinds import IMPUTED, MISSING_BELOW
 from ..utils.arrays import FloatArray, IntArray, evenly
 from ..utils.notebook import preformatted
 from .draws import Draws, places, take
@@ -56,10 +57,11 @@ class SplitCensus:
 
     Splits on one feature are alike if at most 5% of the training rows have values between their
     thresholds; thus thresholds within one gap of the data are the same split. Where the column has
-    missing cells, they must go to the same side. Sets of levels of a category are alike if at most
-    5% of the rows have levels that only one of the two sends right. Weighted splits
-    (HMC-DFI) are alike if they send at most 5% of the rows to different sides, judged on 256
-    rows and 2,000 draws, both evenly spaced.
+    missing cells, they must go to the same side; if only one of the two splits imputes them, they
+    count like values between the thresholds. Sets of levels of a
+    category are alike if at most 5% of the rows have levels that only one of the two sends right.
+    Weighted splits (HMC-DFI) are alike if they send at most 5% of the rows to different sides,
+    judged on 256 rows and 2,000 draws, both evenly spaced.
     """
 
     def __init__(self, draws: Draws, columns: FloatArray) -> None:
@@ -119,17 +121,24 @@ class SplitCensus:
         for split, (feature, rank) in enumerate(zip(tree.feature, ranks, strict=True)):
             alike = self._feature == feature
             kind = 0 if self._kinds is None else self._kinds[feature]
-            if kind <= 0:
-                alike &= np.abs(self._ranks - rank) <= NEARBY + 1e-12
+            apart = np.abs(self._ranks - rank)
             if kind != 0 and self._levels is not None and tree.levels is not None:
                 alike &= self._same_levels(feature, kind, tree.levels[split])
+                if kind < 0:
+                    apart += self._missing(feature) * (self._levels != tree.levels[split])
+            if kind <= 0:
+                alike &= apart <= NEARBY + 1e-12
             yield alike
 
     def _same_levels(self, feature: int, kind: int, levels: np.uint64) -> NDArray[np.bool_]:
-        """Of each split, taken as one on this column, whether it sends the same levels right."""
+        """Of each split, taken as one on this column, whether it sends the same levels right.
+
+        Missing cells of a column of numbers must not go to opposite sides.
+        """
         assert self._levels is not None
         if kind < 0:
-            same: NDArray[np.bool_] = self._levels == levels
+            imputed = (self._levels == IMPUTED) | (levels == IMPUTED)
+            same: NDArray[np.bool_] = (self._levels == levels) | imputed
             return same
         column = self._columns[feature]
         share = np.array([np.mean(column == code) for code in range(kind)])
@@ -137,6 +146,10 @@ class SplitCensus:
         bits = (sets ^ levels)[:, None] >> np.arange(kind, dtype=np.uint64) & np.uint64(1)
         near: NDArray[np.bool_] = bits @ share <= NEARBY + 1e-12
         return near[place]
+
+    def _missing(self, feature: int) -> float:
+        """Share of the training rows whose cell is missing."""
+        return float(np.mean(self._columns[feature] < MISSING_BELOW))
 
     def _alike_oblique(self, tree: Tree) -> Iterator[NDArray[np.bool_]]:
         for side in self._side(tree.weights, tree.threshold):

@@ -211,24 +211,32 @@ def sampled_values(
     """Estimated by random orders; see ``shapley_values``.
 
     From each background row the columns are set to the row's, one after the other, in a random
-    order and in its reverse; the differences are averaged.
+    order and in its reverse; the differences are averaged. A missing cell keeps the number that it
+    was imputed as in its own row.
     """
+    from .predictions import values_of_leaves
+
+    scale = trees.preprocessing
     used: Any = slice(None)
     if not trees.draws.split_weights.shape[1]:
         used = np.unique(trees.draws.feature)
-    columns = np.unique(trees.preprocessing.used[used]).astype(np.int64)
+    columns = np.unique(scale.used[used]).astype(np.int64)
+    forest, values = trees.draws.forest, values_of_leaves(trees)
+    if not trees.n_classes:
+        values = scale.y_to_user(values)
+    own = scale.to_unit(row[None])
     rng = np.random.default_rng(seed)
     total = np.zeros((trees.n_draws, len(columns)))
     start = 0.0
     for base in background:
         order = rng.permutation(len(columns))
         for way in (order, order[::-1]):
-            walk = np.repeat(base[None], len(columns) + 1, axis=0)
+            walk = np.repeat(scale.to_unit(base[None]), len(columns) + 1, axis=1)
             for step, place in enumerate(way):
-                walk[step + 1 :, columns[place]] = row[columns[place]]
-            predicted = trees.predict_draws(walk, n_jobs=n_jobs)[0]
-            if trees.n_classes:
-                predicted = predicted[..., label]
+                changed = scale.used == columns[place]
+                walk[changed, step + 1 :] = own[changed]
+            predicted = tree_predictions(forest, values, walk, n_jobs)
+            predicted = predicted[..., label if trees.n_classes else 0]
             total[:, way] += np.diff(predicted, axis=1)
             start += float(predicted[:, 0].mean())
     n = 2 * len(background)

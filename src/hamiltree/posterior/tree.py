@@ -190,8 +190,11 @@ class Tree:
 
         A split has ``column`` (of the input) and its name ``feature`` (HMC-DF), or lists of both
         with ``weights`` (HMC-DFI), and ``threshold``, ``h``, ``certainty``, ``chains``,
-        ``n_rows``, ``yes`` and ``no``. A leaf has ``rows`` and ``interval``, and ``classes``,
-        ``probabilities`` and ``counts``, with an interval per class; or ``mean`` and, where leaves
+        ``n_rows``, ``yes`` and ``no``. On a category it has ``levels`` and ``other_levels``, and
+        its threshold is None. On numbers with missing cells in training, ``missing`` says where
+        these go: "yes", "no" or "imputed"; if the threshold is None, all others go to the other
+        side. A leaf has ``rows`` and ``interval``, and ``classes``, ``probabilities`` and
+        ``counts``, with an interval per class; or ``mean`` and, where leaves
         have their own, the noise ``sd``. Numbers of training rows are soft. Everything is in the
         user's units; values that need training data which were left out are None.
         """

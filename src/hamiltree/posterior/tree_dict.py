@@ -61,15 +61,19 @@ def _split(tree: Tree, split: int) -> dict[str, Any]:
     }
 
 
+SIDES = ("yes", "no", "imputed")
+"""Where the missing cells of a column of numbers go, by ``levels``."""
+
+
 def _special(tree: Tree, split: int, column: int, kind: int) -> dict[str, Any]:
     """What a split on a category, or on numbers with missing cells, has beside a threshold.
 
-    ``levels``: those that go to yes, left; ``missing``: the side of missing cells.
+    ``levels``: those that go to yes, left; ``missing``: the side of missing cells, or "imputed".
     """
     assert tree.levels is not None
     right = int(tree.levels[split])
     if kind < 0:
-        about: dict[str, Any] = {"missing": "no" if right else "yes"}
+        about: dict[str, Any] = {"missing": SIDES[right]}
         if math.isinf(tree.threshold[split]):
             about |= {"threshold": None, "h": 0.0}
         return about

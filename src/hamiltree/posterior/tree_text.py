@@ -15,6 +15,8 @@ SHOWN = 3
 """Weights of an oblique rule, and classes of a leaf, that are written out."""
 FEW = 2
 """Values of a column near a soft threshold that are named; where there are more, h is."""
+OF_MISSING = {None: "", "no": "", "yes": " or missing", "imputed": ", imputed if missing"}
+"""What a rule on numbers says of missing cells, by the side that they go to."""
 CLEAR = 0.99
 """Share of the rows with a value that a soft split must send to one side for it to seem hard."""
 
@@ -49,8 +51,11 @@ def branch_words(scale: Preprocessing) -> tuple[str, str]:
     return ("then", "else") if {"yes", "no"} & set(names) else ("yes", "no")
 
 
-def rule_text(scale: Preprocessing, split: dict[str, Any]) -> str:
-    """A split of ``to_dict`` as text."""
+def rule_text(scale: Preprocessing, split: dict[str, Any], *, exact: bool = False) -> str:
+    """A split of ``to_dict`` as text.
+
+    ``exact``: thresholds on whole numbers and ranks with decimals, for cells that are neither.
+    """
     if "weights" in split:
         return f"{_weighted_sum(scale, split)} <= {split['threshold']:.4g}"
     name = split["feature"]
@@ -60,14 +65,15 @@ def rule_text(scale: Preprocessing, split: dict[str, Any]) -> str:
         return f"{name} is missing" if split["missing"] == "yes" else f"{name} is present"
     place = int(np.searchsorted(scale.used, split["column"]))
     column = scale.column(place)
-    if column.order:
+    threshold = in_units(split["threshold"], float(scale.span[place]))
+    if exact:
+        threshold += f" (rank; {column.order[0]} is 0)" if column.order else ""
+    elif column.order:
         rank = int(min(max(np.floor(split["threshold"]), 0), len(column.order) - 1))
         threshold = str(column.order[rank])
     elif column.whole and not _shows_h(softness(scale, split)):
         threshold = f"{np.floor(split['threshold']):.0f}"
-    else:
-        threshold = in_units(split["threshold"], float(scale.span[place]))
-    return f"{name} <= {threshold}{' or missing' * (split.get('missing') == 'yes')}"
+    return f"{name} <= {threshold}{OF_MISSING[split.get('missing')]}"
 
 
 def _levels_text(name: str, levels: list[str], others: list[str]) -> str:

@@ -55,6 +55,7 @@ def contents(
     trees = [posterior.tree(int(c), int(d)) for c, d in zip(chain, draw, strict=True)]
     shown = featured_trees(posterior)
     encoding = encoding_of_trees(posterior)
+    imputation = posterior.preprocessing.imputation
     classes = posterior.preprocessing.classes
     rng = np.random.default_rng(INTERVAL_SEED)  # as predict_interval does
     sampled = sampled_probabilities(drawn, rng) if posterior.n_classes else None
@@ -71,6 +72,7 @@ def contents(
         "coverage": percent(COVERAGE),
         "columns": columns_of(posterior, encoding, units),
         "inputs": inputs_of(posterior, encoding, own, units, used),
+        "imputation": None if imputation is None else vars(imputation),
         "effects": pack_effects(drawn),
         "forest": pack_forest(drawn, trees, [item.tree for item in shown], sampled),
         "featured": [

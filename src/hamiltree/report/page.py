@@ -21,8 +21,8 @@ from .performance import performance
 from .texts import texts
 
 SCRIPTS = (
-    "numbers", "dom", "downloads", "forest", "effects", "node_texts", "tree_parts", "tree",
-    "charts", "row_form", "prediction", "performance", "main",
+    "numbers", "dom", "downloads", "imputation", "forest", "effects", "node_texts", "tree_parts",
+    "tree", "charts", "row_form", "prediction", "performance", "main",
 )  # fmt: skip
 
 

@@ -33,9 +33,9 @@ from hamiltree.core.tree.nodes import (
     same_subtree,
 )
 
-from ...reference.special import psi_of
+from ...reference.special import is_gone, psi_of
 from ...support.informed_battery import Bench
-from ...support.special import COLUMNS, phi_of, rule_at
+from ...support.special import COLUMNS, IMPUTING, phi_of, rule_at
 from .. import test_special_scans
 
 H = 0.25
@@ -60,7 +60,7 @@ def with_split(tree, node, left, right):
 def log_marginal(bench, tree, node, goes_right):
     """Of y, where the rule of a node sends so much of each row right."""
     inner = [i for i in range(int(tree.n_nodes[0])) if tree.size[i] > 1]
-    psi = {i: psi_of(rule_at(tree, i), bench.X, COLUMNS, H) for i in inner if i != node}
+    psi = {i: psi_of(rule_at(tree, i), bench.X, bench.columns, H) for i in inner if i != node}
     phi = phi_of(tree, {**psi, node: goes_right}, len(bench.X))
     scan = bench.proposals.scan
     rows, sigma = scan.data.rows, scan.tables.sigma[0]
@@ -72,13 +72,14 @@ def scored(bench, f):
     """Scores of some rules of a column, and what of each row these send right."""
     scan, x = bench.proposals.scan, bench.X[:, f]
     means = scan.means
-    if COLUMNS[f][0]:
+    n_levels, _ = bench.columns[f]
+    if n_levels:
         for _ in range(3):
-            levels = bench.rng.integers(0, 2, COLUMNS[f][0]).astype(float)
+            levels = bench.rng.integers(0, 2, n_levels).astype(float)
             means.goes_right[: len(levels)] = levels
             yield score_bins(scan, f), levels[x.astype(int)]
         return
-    gone = np.isnan(x)
+    gone = is_gone(x)
     points = score_points(scan, f, H)
     for g in range(0, points + 1, 3):
         there = expit((x - g / points) / H)
@@ -89,12 +90,14 @@ def scored(bench, f):
         yield scan.cells.weight[side], goes_right.astype(float)
 
 
-def test_scores_of_special_columns(rng):
+@pytest.mark.parametrize("columns", [COLUMNS, IMPUTING], ids=["sides", "imputed"])
+def test_scores_of_special_columns(columns, rng):
     """Cuts with missing cells on either side, "is missing", and sets of levels: by dense algebra.
 
     Scores have a constant in common, here that of the rule that sends all right.
     """
-    bench = test_special_scans.Bench(rng, H, 0)
+    bench = test_special_scans.Bench(rng, H, 0, columns)
+    of_few_values = [f for f, (levels, _) in enumerate(columns) if levels or f % 2]
     for n_splits in (0, 1, 3, 5, 6):
         tree = bench.tree(n_splits)
         for node in {0, int(tree.n_nodes[0]) // 2, int(tree.n_nodes[0]) - 1}:
@@ -107,7 +110,7 @@ def test_scores_of_special_columns(rng):
                 assert bench.proposals.scan.means.is_on[0]
                 new = with_split(tree, node, left, right)
                 all_right = log_marginal(bench, new, node, np.ones(len(bench.X)))
-                for f in (1, 2, 3):  # values of the first are joined
+                for f in of_few_values:  # values of the others are joined
                     for score, goes_right in scored(bench, f):
                         exact = log_marginal(bench, new, node, goes_right) - all_right
                         assert score - start == pytest.approx(exact, abs=ROUNDING), (node, f)

@@ -74,9 +74,10 @@ def test_what_is_typed_is_checked(key, wrong, tmp_path):
 def test_old_settings_become_those_of_the_method():
     read = {name: Posterior.load(FOLDER / name).configuration for name in WRITTEN}
     then = {"sigma_prior": (1.5, 1.5), "replicas": 1}
-    soft = HMCDF(class_prior=(1.0, 0.5), likelihood="paper", **then)  # which had no other
+    df = {"impute": False, **then}  # which they could not do
+    soft = HMCDF(class_prior=(1.0, 0.5), likelihood="paper", **df)  # the only one
     assert read["classification-0.1.0.nc"] == soft.configured()
-    numbers = HMCDF(class_prior=1.0, **then)
+    numbers = HMCDF(class_prior=1.0, **df)
     assert read["regression-0.1.0.nc"] == numbers.configured(regression=True)
     cgm = CGM(class_prior=1.0, rule_prior="gap", mean_prior=(0.5, 0.2), replicas=1)
     assert read["regression-cgm-0.1.0.nc"] == cgm.configured()

@@ -115,7 +115,7 @@ def log_rule_at(rules, data, work, rows, start, stop, tree, i):
     f, threshold = tree.feature[i], tree.threshold[i]
     log_feature = rules.prior.log_feature[f]
     if rules.kind == UNIT:
-        return log_feature + log_in_column(rules.prior, f, threshold)
+        return log_feature + log_in_column(rules.prior, f, threshold, tree.levels[i])
     if stop - start < 2:
         return -np.inf
     if is_special(data.kinds, f):
@@ -161,7 +161,7 @@ def draw_rule_at(rules, data, work, rows, start, stop, rng):
         levels = NO_LEVELS
         if is_special(data.kinds, f):
             threshold, levels = draw_special_rule(data.kinds, f, threshold, rng)
-        log_prior = rules.prior.log_feature[f] + log_in_column(rules.prior, f, threshold)
+        log_prior = rules.prior.log_feature[f] + log_in_column(rules.prior, f, threshold, levels)
         return f, threshold, levels, log_prior, log_prior
     mass = 0.0
     for f in range(data.columns.shape[0]):
@@ -181,7 +181,7 @@ def draw_rule_at(rules, data, work, rows, start, stop, rng):
             rules, data, work, rows, start, stop, f, rng
         )
         if rules.kind == FULL:
-            log_uniform = log_special_rule(data.kinds, f, threshold, 0.0)
+            log_uniform = log_special_rule(data.kinds, f, threshold, levels, 0.0)
             log_density = log_feature - math.log(mass) + log_uniform
             return f, threshold, levels, log_density, log_feature + log_special
         log_density = log_feature - math.log(mass) + log_special
@@ -221,6 +221,7 @@ def log_draw_at(rules, data, rows, start, stop, tree, i, log_rule):
         mass += rules.feature_weight[g] * parting_share(data, rows, start, stop, g)
     f = tree.feature[i]
     if is_special(data.kinds, f):
-        log_uniform = log_special_rule(data.kinds, f, tree.threshold[i], 0.0)
+        threshold, levels = tree.threshold[i], tree.levels[i]
+        log_uniform = log_special_rule(data.kinds, f, threshold, levels, 0.0)
         return rules.prior.log_feature[f] - math.log(mass) + log_uniform
     return rules.prior.log_feature[f] - math.log(mass)

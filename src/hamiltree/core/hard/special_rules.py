@@ -101,7 +101,7 @@ def log_special_at(rules, data, work, rows, start, stop, f, threshold, levels):
         return -np.inf
     if rules.kind == FULL:
         density = 0.0 if math.isinf(threshold) else log_threshold(rules.prior, threshold)
-        return log_special_rule(data.kinds, f, threshold, density)
+        return log_special_rule(data.kinds, f, threshold, levels, density)
     by_missing, _ = probability_of_missing(low, high, missing)
     if math.isinf(threshold):
         return math.log(0.5 * by_missing)

@@ -70,7 +70,7 @@ def bin_columns(
         there = x >= MISSING_BELOW
         ordered = np.sort(x[there])
         n_levels[f] = len(ordered[:1]) + np.count_nonzero(ordered[1:] > ordered[:-1])
-        most = MAX_BINS - int(kinds.missing[f])
+        most = MAX_BINS - int(kinds.missing[f] > 0)
         if n_levels[f] > most:
             ordered = ordered[-(-len(ordered) * np.arange(1, most + 1) // most) - 1]
         values = np.unique(ordered)

@@ -19,8 +19,8 @@ import numpy as np
 
 from ..backend.jit import inlined, kernel
 from .bins import FINE_BINS, QUANTILES, WINDOW_CELLS
-from .data import CLASS_COUNTS, FIFTHS, LOGISTIC, PIECE, is_soft
-from .rows import FIRST_PART, PROJECT_TASK, count_parts, value_at
+from .data import CLASS_COUNTS, FIFTHS, LOGISTIC, PIECE, is_soft, value_at
+from .rows import FIRST_PART, PROJECT_TASK, count_parts
 
 TIE = 1e-9
 """Scores that differ by no more are equal, whatever their rounding: the first is the best."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..backend.jit import inlined, kernel
-from ..tree.kinds import NO_LEVELS, has_level
+from ..tree.kinds import IMPUTED, NO_LEVELS, has_level, imputed_number
 from .bits import WORD, count_ones, first_one
-from .data import is_hard
+from .data import is_hard, value_at
 from .scores import frequent_class
 
 
@@ -55,9 +55,25 @@ def find_right(data, right, f, threshold, levels):
         level = 1  # behind the missing cells
     for w in range(right.shape[0]):
         right[w] = from_level[f, level, w]
-    if holes and levels != NO_LEVELS:
+    if holes and levels == IMPUTED:
+        add_imputed(data, right, f, threshold)
+    elif holes and levels != NO_LEVELS:
         for w in range(right.shape[0]):
             right[w] |= from_level[f, 0, w] & ~from_level[f, 1, w]
+
+
+@kernel
+def add_imputed(data, right, f, threshold):
+    """Missing cells whose imputed numbers are beyond a threshold go right."""
+    from_level = data.bits.from_level
+    for w in range(right.shape[0]):
+        left = from_level[f, 0, w] & ~from_level[f, 1, w]
+        while left != NO_LEVELS:
+            place = first_one(left)
+            bit = np.uint64(1) << np.uint64(place)
+            left ^= bit
+            if imputed_number(value_at(data, f, w * WORD + place)) > threshold:
+                right[w] |= bit
 
 
 @kernel

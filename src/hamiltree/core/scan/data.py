@@ -21,7 +21,7 @@ from ..backend.records import (
     Word1,
 )
 from ..backend.row_threads import PartsRunner, RunParts, n_parts
-from ..tree.kinds import MAX_LEVELS, MISSING_BELOW, Kinds, plain_kinds
+from ..tree.kinds import MAX_LEVELS, MISSING, MISSING_BELOW, Kinds, plain_kinds
 from ..tree.nodes import Tree, empty_tree
 from ..tree.priors import TreePrior
 from .bins import MAX_BINS, QUANTILES, WINDOW_CELLS, BinWork, bin_columns, make_bin_work
@@ -242,7 +242,9 @@ def make_scan_data(
         code, grid, n_bins, n_levels = bin_columns(columns, fields["rows"], fields["kinds"])
         fields |= {"code": code, "grid": grid, "n_bins": n_bins, "n_levels": n_levels}
         return ScanData(**fields)
-    fields |= sorted_columns(columns, fields["rows"])
+    # imputed or not, the missing cells of a column are one value
+    alike = np.where(columns < MISSING_BELOW, MISSING, columns)
+    fields |= sorted_columns(alike, fields["rows"])
     # their scores are looked up, and sets are as long as the columns
     by_bits = len(rows) <= TABLE_ROWS and fits_bits(fields["n_levels"], columns.shape[1])
     if by_bits and weights is None and not projected and len(y) == 0:
@@ -378,6 +380,14 @@ def is_soft(scan, f):
     """Whether softness matters to a column."""
     levels = scan.data.n_levels[f]
     return softness_matters(scan.model.h[f], levels, scan.data.mass)
+
+
+@kernel
+def value_at(data, f, row):
+    """The cell of a row, of either precision."""
+    if data.columns.shape[1] > 0:
+        return data.columns[f, row]
+    return np.float64(data.singles[f, row])
 
 
 @kernel

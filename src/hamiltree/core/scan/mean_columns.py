@@ -96,7 +96,7 @@ def score_points(scan, f, h):
     """Scores of cuts at equal distances, with missing cells on either side; how many intervals."""
     means = scan.means
     moved, merged, middle, known = means.moved, means.merged, means.middle, means.known
-    first, gone = means.first[f], scan.data.kinds.missing[f]
+    first, gone = means.first[f], min(scan.data.kinds.missing[f], 1)
     bins = means.first[f + 1] - first - gone
     n_kept, n_others = max(means.n_side[0] + means.n_side[1], 1), means.n_others[0]
     width, square = n_terms(n_kept, n_others), first_square(n_kept, n_others)

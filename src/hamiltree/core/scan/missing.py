@@ -2,6 +2,9 @@
 
 Cells of cuts with the missing on the right come first, then the same with them on the left, then
 one for "is missing" with them on the right, and one with them on the left, which have no width.
+
+Where missing cells are imputed, a cut drawn with them on either side becomes IMPUTED with
+probability IMPUTED_SHARE, so that the density of an IMPUTED cut is a sum over both sides.
 """
 
 from __future__ import annotations
@@ -11,7 +14,14 @@ import math
 import numpy as np
 
 from ..backend.jit import inlined, kernel
-from ..tree.kinds import MISSING_BELOW, MISSING_RIGHT, MISSING_RULE, NO_LEVELS
+from ..tree.kinds import (
+    IMPUTED,
+    MISSING_BELOW,
+    MISSING_RIGHT,
+    MISSING_RULE,
+    NO_LEVELS,
+    WITH_IMPUTED,
+)
 from ..tree.nodes import ZERO
 from ..tree.priors import log_threshold
 from ..tree.routing import exp_clamped
@@ -23,6 +33,8 @@ from .scores import all_right, move_groups, score_of_sides
 from .sweep import ON_THE_LEFT, ON_THE_RIGHT, bits_with_missing, sweep_groups
 
 NO_CELL = -1
+IMPUTED_SHARE = 0.5
+"""Of the cuts that are proposed where missing cells are imputed."""
 
 
 @kernel
@@ -66,6 +78,25 @@ def density_with_missing(scan, c, total):
     share = (1.0 - PRIOR_SHARE) * scan.cells.weight[c] / total
     share += PRIOR_SHARE * prior_of_cell(scan, c)
     return share if c >= scan.cells.bounds[1] else share / width_of(scan, c)
+
+
+@kernel
+def density_on_side(scan, threshold, levels, total):
+    """Density of a rule that is not IMPUTED, given its column, as if none were."""
+    c = cell_of_rule(scan.cells, threshold, levels)
+    return 0.0 if c == NO_CELL else density_with_missing(scan, c, total)
+
+
+@kernel
+def density_of_rule(scan, f, threshold, levels, total):
+    """Density of a rule given its column."""
+    if levels == IMPUTED:
+        right = density_on_side(scan, threshold, MISSING_RIGHT, total)
+        return IMPUTED_SHARE * (right + density_on_side(scan, threshold, NO_LEVELS, total))
+    density = density_on_side(scan, threshold, levels, total)
+    if scan.data.kinds.missing[f] == WITH_IMPUTED and not math.isinf(threshold):
+        density *= 1.0 - IMPUTED_SHARE
+    return density
 
 
 @kernel
@@ -129,16 +160,12 @@ def weigh_with_missing(scan, f, middle, end, parts, feature, threshold, levels):
         weight[c] *= 0.5 * by_missing
     total = sum_of(weight, end + 2)
     of.log_total[f] = power * top + math.log(total)
-    density = 0.0
-    if f == feature:
-        c = cell_of_rule(of, threshold, levels)
-        if c != NO_CELL:
-            density = density_with_missing(scan, c, total)
+    density = density_of_rule(scan, f, threshold, levels, total) if f == feature else 0.0
     return end + 2, total, widths, density
 
 
 @kernel
-def draw_with_missing(scan, total, rng):
+def draw_with_missing(scan, f, total, rng):
     """A rule from the cells of a column: (threshold, levels, log density)."""
     cells = scan.cells
     middle, end = cells.bounds[0], cells.bounds[1]
@@ -152,11 +179,11 @@ def draw_with_missing(scan, total, rng):
             u -= part
             if u < 0.0:
                 break
-    log_density = math.log(density_with_missing(scan, c, total))
     right = c < middle or c == end
     levels = MISSING_RIGHT if right else NO_LEVELS
     if c >= end:
-        return np.inf if right else -np.inf, levels, log_density
+        threshold = np.inf if right else -np.inf
+        return threshold, levels, math.log(density_with_missing(scan, c, total))
     threshold = cells.threshold[c]
     if scan.model.kind != UNIFORM:
         low, high = cells.low[c], cells.high[c]
@@ -164,4 +191,8 @@ def draw_with_missing(scan, total, rng):
         if not threshold < high:
             threshold = low
         threshold = min(max(threshold, 1e-15), 1.0 - 1e-15)
-    return threshold, levels, log_density
+    if scan.data.kinds.missing[f] != WITH_IMPUTED:
+        return threshold, levels, math.log(density_with_missing(scan, c, total))
+    if rng.random() < IMPUTED_SHARE:
+        levels = IMPUTED
+    return threshold, levels, math.log(density_of_rule(scan, f, threshold, levels, total))

@@ -9,7 +9,7 @@ from ..backend.row_threads import PartsRunner
 from ..backend.units import unit
 from .binned_columns import sweep_binned_columns
 from .bins import make_bin_work
-from .data import Scan, make_cells
+from .data import Scan, make_cells, value_at
 from .rows import (
     CLOSELY,
     COLUMNS_TASK,
@@ -24,7 +24,6 @@ from .rows import (
     keep_rows,
     part_bounds,
     place_rows,
-    value_at,
 )
 
 

@@ -8,7 +8,7 @@ from ..backend.jit import kernel, pointer_kernel
 from ..tree.kinds import is_special, sends_right
 from ..tree.nodes import copy_tree, path_to
 from .by_bits import find_bits, has_keys, list_rows, place_bits, score_bits
-from .data import CLASS_COUNTS, ROWS, is_binned
+from .data import CLASS_COUNTS, ROWS, is_binned, value_at
 from .scores import all_right
 
 ALL = np.int64(1)
@@ -25,13 +25,6 @@ FIND_TASK, SIDES_TASK, PROJECT_TASK, COLUMNS_TASK = 0, 1, 2, 3
 """Tasks of ``row_threads``; see ``parts``."""
 NODE, LENGTH, LEFT, RIGHT, CLOSELY = range(5)
 """Places in ``Scan.task``."""
-
-
-@kernel
-def value_at(data, f, row):
-    if data.columns.shape[1] > 0:
-        return data.columns[f, row]
-    return np.float64(data.singles[f, row])
 
 
 @kernel

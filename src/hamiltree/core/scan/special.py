@@ -43,7 +43,7 @@ def draw_special(scan, f, total, rng):
     """A rule from what was weighed of a special column: (threshold, levels, log density)."""
     if scan.data.kinds.levels[f] > 0:
         return draw_category(scan, f, total, rng)
-    return draw_with_missing(scan, total, rng)
+    return draw_with_missing(scan, f, total, rng)
 
 
 unit(sweep_mixed_columns, COLUMNS, seconds=3)

@@ -14,7 +14,14 @@ from ..backend.jit import inlined, kernel, pointer_kernel
 from ..backend.records import RNG, Float1, Int1, Int2, Record, function_type
 from ..backend.units import unit
 from ..sampling import accept, pick, tempered
-from ..tree.kinds import MISSING_RIGHT, NO_LEVELS, all_levels, is_special
+from ..tree.kinds import (
+    MISSING_RIGHT,
+    NO_LEVELS,
+    WITH_IMPUTED,
+    all_levels,
+    draw_side,
+    is_special,
+)
 from ..tree.nodes import INTERNAL, Tree, n_leaves, nth_kind
 from ..tree.priors import draw_feature, draw_rule, log_threshold
 from .data import Work
@@ -159,7 +166,7 @@ def nudge_special(model, tree, i, rng):
     """A small step of a rule on a special column; returns the log prior ratio.
 
     A level changes sides; or the missing do, or the threshold takes a step. Each is its own
-    reverse.
+    reverse, or a draw from the prior.
     """
     kinds, f = model.prior.kinds, tree.feature[i]
     n_levels = kinds.levels[f]
@@ -172,7 +179,10 @@ def nudge_special(model, tree, i, rng):
     if math.isinf(tree.threshold[i]):
         return -np.inf
     if rng.random() < 0.5:
-        tree.levels[i] ^= MISSING_RIGHT
+        if kinds.missing[f] == WITH_IMPUTED:
+            tree.levels[i] = draw_side(kinds, f, rng)  # by its prior, which cancels
+        else:
+            tree.levels[i] ^= MISSING_RIGHT
         return 0.0
     return nudge_threshold(model, tree, i, rng)
 

@@ -115,12 +115,12 @@ def log_weights(prior, weights):
 
 
 @kernel
-def log_in_column(prior, f, threshold):
+def log_in_column(prior, f, threshold, levels):
     """Log density of a rule given its column; that of a set of levels does not depend on it."""
     if not is_special(prior.kinds, f):
         return log_threshold(prior, threshold)
     density = 0.0 if math.isinf(threshold) else log_threshold(prior, threshold)
-    return log_special_rule(prior.kinds, f, threshold, density)
+    return log_special_rule(prior.kinds, f, threshold, levels, density)
 
 
 @kernel
@@ -129,7 +129,7 @@ def log_rule(prior, tree, i):
     if tree.weights.shape[1] > 0:
         return log_threshold(prior, tree.threshold[i]) + log_weights(prior, tree.weights[i])
     f = tree.feature[i]
-    return log_in_column(prior, f, tree.threshold[i]) + prior.log_feature[f]
+    return log_in_column(prior, f, tree.threshold[i], tree.levels[i]) + prior.log_feature[f]
 
 
 @kernel

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend.jit import inlined, kernel, never_inline, row_kernel
-from .kinds import MISSING_BELOW, NO_LEVELS, is_special
+from .kinds import IMPUTED, MISSING_BELOW, NO_LEVELS, imputed_number, is_special
 from .nodes import ZERO
 
 BLOCK = 256
@@ -119,16 +119,21 @@ def split_levels(x, f, start, levels, rows, here, psi, left, right, n):
 
 @row_kernel
 def split_with_missing(x, f, start, threshold, scale, side, rows, here, psi, left, right, n):
-    """Numbers by a threshold, hard where the scale is 0, and missing cells to one side."""
+    """Numbers by a threshold, hard where the scale is 0, and missing cells to one side.
+
+    With a negative side missing cells count as what they were imputed as.
+    """
     never_inline()
     first = np.uint64(start)
     for r in range((n >> 3) << 3):
         value = x[f, first + np.uint64(r)]
+        gone = value < MISSING_BELOW
+        value = imputed_number(value) if gone else value
         if scale > 0.0:
             go_right = sigmoid((value - threshold) * scale)
         else:
             go_right = 1.0 if value > threshold else 0.0
-        go_right = side if value < MISSING_BELOW else go_right
+        go_right = side if gone and side >= 0.0 else go_right
         to_right = rows[here, r] * go_right
         rows[psi, r] = go_right
         rows[left, r] = rows[here, r] - to_right
@@ -295,8 +300,9 @@ def split_special(kinds, x, f, column, start, h, tree, i, rows, here, psi, left,
         split_levels(x, column, start, tree.levels[i], rows, here, psi, left, right, n)
         return
     scale = 1.0 / h[f] if h[f] > 0.0 else 0.0
-    side = 0.0 if tree.levels[i] == NO_LEVELS else 1.0
-    threshold = tree.threshold[i]
+    levels, threshold = tree.levels[i], tree.threshold[i]
+    side = 0.0 if levels == NO_LEVELS else 1.0
+    side = -1.0 if levels == IMPUTED else side
     split_with_missing(x, column, start, threshold, scale, side, rows, here, psi, left, right, n)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.tree.kinds import IMPUTED
 from ...inputs.preprocess import FAR, Preprocessing
 from ...utils.arrays import FloatArray, IntArray
 from ..draws import Draws
@@ -160,6 +161,8 @@ class _Columns:
                 splits.feature[k], splits.threshold[k] = place_of[f], draws.threshold[k]
                 if draws.kinds is not None and draws.kinds[f] < 0:
                     splits.missing_left[k] = levels == 0
+                    if levels == IMPUTED:  # ONNX trees cannot look at the other cells
+                        splits.missing_left[k] = self._imputed_mean(f) <= draws.threshold[k]
                 continue
             if self.scale.indicator is None:
                 threshold, key = IN_SET, (f, levels)
@@ -171,6 +174,12 @@ class _Columns:
             splits.feature[k], splits.threshold[k] = -1 - wanted[key], threshold
         self._look_up(keys, splits)
         return splits
+
+    def _imputed_mean(self, column: int) -> float:
+        """What a missing cell is imputed as where all others are missing, too."""
+        by = self.scale.imputation
+        assert by is not None
+        return float(by.mean[(by.place == column) & (by.code < 0)][0])
 
     def _look_up(self, keys: list[tuple[int, int]], splits: _Splits) -> None:
         """Tables of the sets, in the order of their columns, and the places of these."""

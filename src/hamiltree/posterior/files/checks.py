@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.tree.kinds import coded_kinds
+from ...core.tree.kinds import IMPUTED, coded_kinds
 from ...inputs.preprocess import Preprocessing
 from ...methods import METHODS
 from ...methods.base import H_WORDS, SHARED, Configuration
@@ -37,6 +37,7 @@ def check_preprocessing(preprocessing: Preprocessing) -> None:
         "used does not number the columns",
     )
     _check_expansion(preprocessing)
+    _check_imputation(preprocessing)
     require(
         bool(np.isfinite(preprocessing.minimum).all() and _positive(preprocessing.span)),
         "minimum and span do not describe ranges",
@@ -55,6 +56,28 @@ def _check_expansion(preprocessing: Preprocessing) -> None:
     most = np.array([columns[column].n_levels for column in preprocessing.used])
     known = np.where(most > 0, (indicator >= 0) & (indicator < most), indicator == -1)
     require(bool(known.all()), "an indicator has no level")
+
+
+def _check_imputation(preprocessing: Preprocessing) -> None:
+    """A normal distribution of used columns, among them all that have missing numbers."""
+    if (by := preprocessing.imputation) is None:
+        return
+    require(preprocessing.indicator is None, "missing cells have two meanings")
+    place, p = by.place, len(preprocessing.used)
+    require(bool(((place >= 0) & (place < p)).all()), "imputation does not number the columns")
+    n_levels = np.array([preprocessing.column(column).n_levels for column in range(p)])
+    number, most = by.code == -1, n_levels[place]
+    known = np.where(number, most == 0, (by.code >= 0) & (by.code < most))
+    require(bool(known.all()), "imputation has unknown levels")
+    numbers = np.array_equal(np.sort(place[number]), np.flatnonzero(n_levels == 0))
+    require(bool(numbers), "imputation lacks a column")
+    require(bool(np.isfinite(by.mean).all()), "imputation has no mean")
+    require(bool(np.isfinite(by.covariance).all()), "imputation has no covariance")
+    require(np.allclose(by.covariance, by.covariance.T), "imputation has no covariance")
+    variance = np.diag(by.covariance)
+    require(bool((variance > 0).all()), "imputation has no covariance")
+    correlation = by.covariance / np.sqrt(np.outer(variance, variance))
+    require(bool((np.linalg.eigvalsh(correlation) > 0).all()), "imputation has no covariance")
 
 
 def check_draws(draws: Draws, classification: bool, p: int) -> None:
@@ -128,6 +151,8 @@ def unpack_configuration(
         values["class_prior"] = 1.0  # the default then
     if n_classes and "likelihood" in known - set(values) and values.get("h") != "learn":
         values["likelihood"] = "paper"  # the only one of a given h before there was a choice
+    if "impute" in known and file_format < 7:
+        values["impute"] = False
     unknown = set(values) - known - set(SHARED)
     require(not unknown, f"it has parameters that this version does not know: {sorted(unknown)}")
     require(set(values) >= set(SHARED), "its configuration is incomplete")
@@ -201,8 +226,10 @@ def check_columns(draws: Draws, preprocessing: Preprocessing) -> None:
         return
     require(bool((kinds == draws.kinds).all()), "kinds of columns do not match")
     n_levels = kinds[draws.feature]
-    most = np.where(n_levels > 0, 2.0 ** np.maximum(n_levels, 0) - 1, n_levels < 0)
+    most = np.where(n_levels > 0, 2.0 ** np.maximum(n_levels, 0) - 1, np.maximum(-n_levels, 0))
     require(bool((draws.levels.astype(np.float64) <= most).all()), "a set has unknown levels")
+    imputed = (n_levels < 0) & (draws.levels == IMPUTED)
+    require(bool(np.isfinite(draws.threshold[imputed]).all()), 'a rule "is missing" is imputed')
 
 
 def unpack_training(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...inputs.imputation import Imputation
 from ...inputs.preprocess import Preprocessing
 from ...methods.base import Configuration
 from ...utils.arrays import FloatArray
@@ -45,12 +46,12 @@ from .model_record import ModelRecord
 if TYPE_CHECKING:
     from ...inputs.encoding import TrainingTable
 
-FORMAT = 6
+FORMAT = 7
 """Raised by one whenever older versions of the library could not read the file. 2: h of each
 tree, where it was learned. 3: the method's own parameters instead of those of all methods. 4: the
 run and the table under keys of their own, no longer among the provenance. 5: weights of rows,
 missing cells and categories. 6: where the configuration leaves class_prior and class_mass at None,
-the sum of the prior is 1, where it was 1 for each class."""
+the sum of the prior is 1, where it was 1 for each class. 7: missing cells are imputed."""
 
 ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "node_offset": (np.int64, ("bounds",)),
@@ -62,6 +63,10 @@ ARRAYS: dict[str, tuple[type[np.generic], tuple[str, ...]]] = {
     "kinds": (np.int64, ("special_columns",)),
     "indicator": (np.int64, ("expanded_columns",)),
     "fill": (np.float64, ("expanded_columns",)),
+    "imputation_place": (np.int64, ("imputed_columns",)),
+    "imputation_code": (np.int64, ("imputed_columns",)),
+    "imputation_mean": (np.float64, ("imputed_columns",)),
+    "imputation_covariance": (np.float64, ("imputed_columns", "imputed_columns")),
     "leaf": (np.float64, ("leaves", "outputs")),
     "h": (np.float64, ("columns",)),
     "n_leaves": (np.int64, ("chain", "draw")),
@@ -115,6 +120,7 @@ def write(
 ) -> None:
     """Write a file that ``read`` understands; an existing one is replaced at the very end."""
     target = check_writable(path, "the posterior")
+    imputation = preprocessing.imputation
     metadata = json.dumps(
         {
             "configuration": configuration.to_dict(),
@@ -125,6 +131,7 @@ def write(
             "columns": pack_columns(preprocessing.columns),
             "special": draws.kinds is not None,
             "expanded": preprocessing.indicator is not None,
+            "imputed_columns": 0 if imputation is None else len(imputation.place),
             "weighted": training is not None and training.weights is not None,
             "feature_names": preprocessing.feature_names,
             "classes": _pack_labels(preprocessing.classes),
@@ -148,6 +155,8 @@ def write(
     )
     layout = LEARNED if draws.h_learned else ARRAYS
     available = {**vars(preprocessing), **vars(draws), "weights": draws.split_weights}
+    if imputation is not None:
+        available |= {f"imputation_{name}": value for name, value in vars(imputation).items()}
     if monitor is not None:
         available["monitor"] = monitor
     if training is not None:
@@ -254,6 +263,7 @@ def _parse(file: Any, file_size: int) -> Contents:
     lengths["special_columns"] = lengths["columns"] if special else 0
     expanded = bool(metadata.get("expanded"))
     lengths["expanded_columns"] = lengths["columns"] if expanded else 0
+    lengths["imputed_columns"] = int(metadata.get("imputed_columns", 0))
     lengths["weighted_rows"] = lengths["rows"] if metadata.get("weighted") else 0
     lengths["inputs"] = len(metadata["feature_names"])
     arrays = {
@@ -272,6 +282,7 @@ def _parse(file: Any, file_size: int) -> Contents:
         columns=unpack_columns(metadata.get("columns", ())),
         indicator=arrays["indicator"] if expanded else None,
         fill=arrays["fill"] if expanded else None,
+        imputation=_imputation(arrays) if lengths["imputed_columns"] else None,
     )
     arrays["split_weights"] = arrays.pop("weights")  # the file's name for them
     names = {field.name for field in fields(Draws)} & set(arrays)
@@ -312,6 +323,10 @@ def _parse(file: Any, file_size: int) -> Contents:
         unpack_table(metadata["table"]), dict(metadata["provenance"]),
         ModelRecord.from_dict(metadata.get("model")),
     )  # fmt: skip
+
+
+def _imputation(arrays: dict[str, NDArray[Any]]) -> Imputation:
+    return Imputation(**{f.name: arrays[f"imputation_{f.name}"] for f in fields(Imputation)})
 
 
 def _leaf_width(file: Any) -> int:

@@ -3,7 +3,7 @@
 // (nodeOffset[t] + t) / 2 on, as in Python's Draws. A row goes to "no" with probability
 // 1 / (1 + exp(-(x - threshold) / h)), or, where h is 0, if x > threshold. A category goes to "no" if
 // the bit of its level is set, and so does a missing cell (NaN), by bit 0, of numbers that had some in
-// training; other missing cells go both ways.
+// training, or, by bit 1, counts as the number imputed for it; other missing cells go both ways.
 
 const FAR = 1e30;
 
@@ -17,12 +17,17 @@ function makeForest(data) {
   const oblique = packed.ruleColumns > 0;
   const columns = data.columns;
 
-  /** A row in the user's units, one value a used column, on the trees' own scale. */
+  const impute = data.imputation ? makeImputation(data.imputation) : null;
+
+  /** A row in the user's units, one value a used column, on the trees' own scale; `imputed` is the
+   * same without missing numbers, where some splits impute these. */
   function toUnit(row) {
-    return columns.map((column, j) => {
-      const unit = Math.min(Math.max((row[j] - column.minimum) / column.span, -FAR), FAR);
-      return Number.isNaN(unit) && column.fill !== null ? column.fill : unit;
+    const unit = columns.map((column, j) => {
+      const cell = Math.min(Math.max((row[j] - column.minimum) / column.span, -FAR), FAR);
+      return Number.isNaN(cell) && column.fill !== null ? column.fill : cell;
     });
+    unit.imputed = impute ? impute(unit) : unit;
+    return unit;
   }
 
   /** Softness of tree t on a used column; there is one row of it, or one per tree. */
@@ -38,17 +43,23 @@ function makeForest(data) {
 
   function goesToNo(t, split, unit) {
     let x = 0;
+    let cells = unit;
     if (!oblique) {
       const { labels, missing } = columns[feature[split]];
       const cell = unit[feature[split]];
-      if (Number.isNaN(cell)) return missing ? hasBit(split, 0) : 0.5;
-      if (labels) return hasBit(split, cell);
+      if (Number.isNaN(cell)) {
+        if (!missing) return 0.5;
+        if (!hasBit(split, 1)) return hasBit(split, 0);
+        cells = unit.imputed;
+      } else if (labels) {
+        return hasBit(split, cell);
+      }
     }
     const h = softness(t, oblique ? 0 : feature[split]);
     if (oblique) {
       for (let j = 0; j < unit.length; j += 1) x += weights[split * unit.length + j] * unit[j];
     } else {
-      x = unit[feature[split]];
+      x = cells[feature[split]];
     }
     const distance = x - threshold[split];
     if (h === 0) return distance > 0 ? 1 : 0;
@@ -181,7 +192,7 @@ function makeForest(data) {
         node.levels = column.labels.filter((_, code) => !hasBit(split, code));
         node.otherLevels = column.labels.filter((_, code) => hasBit(split, code));
       } else if (column.missing) {
-        node.missingSide = hasBit(split, 0) ? "no" : "yes";
+        node.missingSide = hasBit(split, 1) ? "imputed" : ["yes", "no"][hasBit(split, 0)];
         if (!Number.isFinite(node.threshold)) node.h = 0;
       }
       return;
@@ -195,8 +206,15 @@ function makeForest(data) {
     node.h = softness(t, 0);
   }
 
+  /** What missing cells of a row are imputed as, in the user's units, by column; of the others nothing. */
+  function imputed(row) {
+    const filled = toUnit(row).imputed;
+    const missing = columns.flatMap((column, j) => (column.missing && Number.isNaN(row[j]) ? [j] : []));
+    return new Map(missing.map((j) => [columns[j], columns[j].minimum + filled[j] * columns[j].span]));
+  }
+
   return {
-    predict, nodes, reach: (t, row) => reach(t, toUnit(row)), nDraws: packed.nDraws,
+    predict, imputed, nodes, reach: (t, row) => reach(t, toUnit(row)), nDraws: packed.nDraws,
     parts: { nodeOffset, size, feature, toUnit, goesToNo, leafValue },
   };
 }

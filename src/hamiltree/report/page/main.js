@@ -63,6 +63,7 @@ function start() {
   // For whoever wants the numbers themselves: hamiltree.predict([one number per used column]).
   window.hamiltree = {
     data, predict: forest.predict, reach: forest.reach, nodes: forest.nodes, softMarks,
+    spoken: (node) => spoken(node, data),
   };
   featuredTrees(data, forest);
   window.hamiltree.explain = predictionPanel(data, forest, data.featured).explain;

@@ -42,10 +42,13 @@ function question(node) {
     return { name: column.name, test, contrary };
   }
   if (node.missingSide) {
-    const units = thresholdText(node);
-    const or = (side) => (node.missingSide === side ? " or missing" : "");
+    const imputed = node.missingSide === "imputed" ? ", imputed if missing" : "";
+    const or = (side) => (node.missingSide === side ? " or missing" : imputed);
+    const ordinal = column.kind === "ordinal";
+    const value = ordinal ? column.categories[Math.floor(threshold)] : thresholdText(node);
+    const [atMost, above] = ordinal ? ["at most", "above"] : ["≤", ">"];
     return {
-      name: column.name, test: `≤ ${units}${or("yes")}`, contrary: `> ${units}${or("no")}`,
+      name: column.name, test: `${atMost} ${value}${or("yes")}`, contrary: `${above} ${value}${or("no")}`,
     };
   }
   if (column.kind === "one-hot") return { name: column.source, test: `is not ${column.category}` };

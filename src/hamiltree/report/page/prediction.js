@@ -68,8 +68,9 @@ function predictionPanel(data, forest, featured) {
     figure.route(null);
     active().forEach((panel, k) => {
       if (!panel.found) return;
-      const reached = forest.reach(t, panel.row.numbers());
-      panel.path.replaceChildren(...likeliestPath(forest.nodes(t), reached, data));
+      const row = panel.row.numbers();
+      const reached = forest.reach(t, row);
+      panel.path.replaceChildren(...likeliestPath(forest.nodes(t), reached, data, forest.imputed(row)));
       if (k === (comparing ? Number(which.value) : 0)) figure.route(reached);
     });
   }
@@ -185,18 +186,34 @@ function piece(from, to, kind, colour) {
 }
 
 /** The steps of the likeliest way through a tree, each with its probability. */
-function likeliestPath(nodes, reached, data) {
+function likeliestPath(nodes, reached, data, imputed) {
   const steps = [];
   let node = nodes[0];
   while (!node.leaf) {
     const next = reached[node.yes.index] >= reached[node.no.index] ? node.yes : node.no;
     const share = reached[next.index] / reached[node.index];
-    const sure = share < 0.995 ? ` (with probability ${percent(share)})` : "";
-    steps.push(element("li", {}, statement(node, next.side) + sure));
+    const notes = imputedText(node, imputed);
+    if (share < 0.995) notes.push(`with probability ${percent(share)}`);
+    const noted = notes.length ? ` (${notes.join("; ")})` : "";
+    steps.push(element("li", {}, statement(node, next.side) + noted));
     node = next;
   }
   const share = reached[node.index];
   const part = share < 0.995 ? `; the row ends here with probability ${percent(share)}` : "";
   steps.push(element("li", { class: "end" }, leafSentence(node, data) + part));
   return steps;
+}
+
+/** What a missing cell was imputed as for a split, and the split's threshold where it reads as a whole number
+ * or a category, between which imputed numbers lie. */
+function imputedText(node, imputed) {
+  const { column, threshold } = node;
+  const number = node.missingSide === "imputed" ? imputed.get(column) : undefined;
+  if (number === undefined) return [];
+  const text = (value) => withUnit(inUnits(value, column.span), column.unit);
+  if (column.kind === "ordinal") {
+    const ranks = `imputed as rank ${text(number)}; the threshold is rank ${text(threshold)}`;
+    return [`${ranks}; ${column.categories[0]} is rank 0`];
+  }
+  return [`imputed as ${text(number)}`, ...(column.whole ? [`the threshold is ${text(threshold)}`] : [])];
 }
