@@ -7,8 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from hamiltree.core.tree.kinds import MISSING
 from hamiltree.posterior import Posterior, representative_tree
 from hamiltree.posterior.draws import places, systematic
+from hamiltree.posterior.representative_tree import SplitCensus
 
 from ..support.fake_draws import fake_posterior, fake_rows
 
@@ -109,6 +111,22 @@ def test_chains_count_whatever_their_weights(seed, rng):
     )  # fmt: skip
     assert list(heavy.split_chains(heavy.tree(0, 0))) == [2]
     np.testing.assert_allclose(heavy.tree(0, 0).certainty, [0.7])
+
+
+@pytest.mark.parametrize(
+    ("missing", "of_left", "of_right", "of_imputed"), [(1, 0.8, 0.7, 1.0), (4, 0.3, 0.2, 0.5)]
+)
+def test_imputing_few_cells_makes_no_other_split(missing, of_left, of_right, of_imputed):
+    """30 cuts send missing cells left, 20 right, and 50 impute them, of one or four of 40 rows."""
+    post = with_splits([100])
+    levels = np.repeat(np.array([0, 1, 2], np.uint64), [30, 20, 50])
+    kinds = np.array([-2, 0])
+    post = post._with(draws=dataclasses.replace(post.draws, levels=levels, kinds=kinds))
+    columns = np.random.default_rng(0).random((2, 40))
+    columns[0, :missing] = MISSING
+    census = SplitCensus(post.draws, columns)
+    found = [census.certainty(post.tree(0, draw))[0] for draw in (0, 30, 50)]
+    np.testing.assert_allclose(found, [of_left, of_right, of_imputed])
 
 
 def test_splits_by_chain_average_to_their_certainty(seed):
