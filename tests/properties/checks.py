@@ -32,6 +32,7 @@ CLEAR_ERRORS = re.compile(
             r"[Xy] has masked cells: fill them in",
             r"X holds text in column \d+ .*: say which columns are categories",
             r"y has missing or infinite values: leave these rows out",
+            r"y holds text, such as .*, but regression predicts numbers: for classes there is ",
             r"holds whole numbers beyond the range of floating point: rescale them",
             r"class labels of 2\*\*53 and more cannot be told apart",
             r"class labels of different types have no order: ",

@@ -119,5 +119,7 @@ def classes_of(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
         check_classification_targets(y)
         labels, codes = np.unique(y, return_inverse=True)
     except TypeError as error:
+        if y.dtype.kind == "S":  # scikit-learn says that bytes are no labels
+            raise
         raise TypeError(f"class labels of different types have no order: {error}") from None
     return labels, codes

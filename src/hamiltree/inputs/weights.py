@@ -152,7 +152,8 @@ def _digests(X: FloatArray, y: NDArray[Any]) -> NDArray[np.uint64]:
     order of the table.
     """
     if y.dtype.kind not in "iufb":
-        y = np.unique(y.astype(str), return_inverse=True)[1]
+        texts = y if y.dtype.kind == "S" else y.astype(str)  # not all bytes are text
+        y = np.unique(texts, return_inverse=True)[1]
     digest = np.zeros(len(X), np.uint64)
     for column in (*X.T, y):
         cells = np.asarray(column, np.float64) + 0.0  # -0.0 and 0.0 are the same number
