@@ -72,7 +72,7 @@ def test_labels_that_cannot_be_told_apart_are_refused():
 @pytest.mark.parametrize("labels", [[b"a", b"a"], [b"\x80", b"a"]])
 def test_bytes_are_no_labels(labels):
     """Equal rows are ordered by their labels, which need not be text in any encoding."""
-    with pytest.raises(TypeError, match="^Support for labels represented as bytes is not"):
+    with pytest.raises(TypeError, match=r"^Support for labels represented as bytes is not"):
         BayesianTreeClassifier(**SHORT).fit([[0.1], [0.1]], np.array(labels))
 
 
