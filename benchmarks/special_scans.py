@@ -17,7 +17,14 @@ from rich.console import Console
 from hamiltree.core.scan.proposals import MODE_COLUMNS, weigh
 from hamiltree.core.scan.rows import NEW_LEAF
 from hamiltree.core.scan.scores import fill_known_tables
-from hamiltree.core.tree.kinds import MISSING, Kinds, make_kinds
+from hamiltree.core.tree.kinds import (
+    IMPUTED_UNIT,
+    MISSING,
+    NOT_IMPUTED,
+    WITH_IMPUTED,
+    Kinds,
+    make_kinds,
+)
 from hamiltree.core.tree.nodes import empty_tree
 from hamiltree.methods import HMCDF
 from hamiltree.samplers.common import Problem
@@ -78,22 +85,26 @@ class Scans:
         self.found.append(self.measure() / self.times / len(self.proposals))
 
 
-def tables_of(kind: str, n: int, classes: bool, rng: np.random.Generator) -> tuple[Table, Table]:
-    """Special, plain."""
+def tables_of(
+    kind: str, n: int, classes: bool, soft: bool, rng: np.random.Generator
+) -> tuple[Table, Table]:
+    """Special, plain; missing cells are imputed where splits are soft, as in the estimators."""
     y = rng.integers(0, 2, n) if classes else rng.normal(size=n)
     if kind == "category":
         codes = rng.integers(0, LEVELS, (COLUMNS, n)).astype(np.float64)
-        kinds = make_kinds([LEVELS] * COLUMNS, [False] * COLUMNS)
+        kinds = make_kinds([LEVELS] * COLUMNS, [0] * COLUMNS)
         return (codes, y, kinds), (codes / (LEVELS - 1), y, None)
     plain = rng.uniform(size=(COLUMNS, n))
-    holes = np.where(rng.random((COLUMNS, n)) < 0.2, MISSING, plain)
-    return (holes, y, make_kinds([0] * COLUMNS, [True] * COLUMNS)), (plain, y, None)
+    gone = rng.random((COLUMNS, n)) < 0.2
+    holes = np.where(gone, IMPUTED_UNIT * (1.0 + plain) if soft else MISSING, plain)
+    missing = WITH_IMPUTED if soft else NOT_IMPUTED
+    return (holes, y, make_kinds([0] * COLUMNS, [missing] * COLUMNS)), (plain, y, None)
 
 
 def pair(kind: str, n: int, classes: bool, h: float) -> list[float]:
     """Median seconds of a scan: special, plain."""
     rng = np.random.default_rng(n)
-    tables = [tables_of(kind, n, classes, rng) for _ in range(max(1, ROWS // n))]
+    tables = [tables_of(kind, n, classes, h > 0, rng) for _ in range(max(1, ROWS // n))]
     both = [Scans(list(side), h) for side in zip(*tables, strict=True)]
     for _ in range(ROUNDS):
         for one in both:
