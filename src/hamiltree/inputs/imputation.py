@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..utils.arrays import FloatArray, IntArray
 
 STEPS = 10
-"""Of EM: a tenth of the missing information is left after one or two."""
+"""Of EM, always as many: the result does not depend on a tolerance."""
 MOST_ROWS = 5_000
 """Rows that it is fitted to, evenly spread over the table where that has more."""
 FREQUENT = 0.05

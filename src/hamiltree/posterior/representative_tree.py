@@ -58,10 +58,10 @@ class SplitCensus:
     Splits on one feature are alike if at most 5% of the training rows have values between their
     thresholds; thus thresholds within one gap of the data are the same split. Where the column has
     missing cells, they must go to the same side; if only one of the two splits imputes them, they
-    count like values between the thresholds. Sets of levels of a
-    category are alike if at most 5% of the rows have levels that only one of the two sends right.
-    Weighted splits (HMC-DFI) are alike if they send at most 5% of the rows to different sides,
-    judged on 256 rows and 2,000 draws, both evenly spaced.
+    count like values between the thresholds. Sets of levels of a category are alike if at most 5%
+    of the rows have levels that only one of the two sends right. Weighted splits (HMC-DFI) are
+    alike if they send at most 5% of the rows to different sides, judged on 256 rows and 2,000
+    draws, both evenly spaced.
     """
 
     def __init__(self, draws: Draws, columns: FloatArray) -> None:
